@@ -14,6 +14,7 @@ struct BitSet: ~Copyable {
         set { if index == 0 { first = newValue } else { rest[index - 1] = newValue } }
     }
 
+    /// Makes room for `count` words; false if out of memory.
     @inline(never)
     private mutating func grow(to count: Int) -> Bool {
         while wordCount < count { if !rest.append(0) { return false } }
@@ -36,12 +37,12 @@ struct BitSet: ~Copyable {
         return true
     }
 
-    /// O(1).
+    /// Removes a number, if it is in the set. O(1).
     mutating func remove(_ member: Int) {
         if member >> 6 < wordCount { self[word: member >> 6] &= ~(1 << UInt64(member & 63)) }
     }
 
-    /// O(n / 64); false if out of memory.
+    /// Adds all numbers of `other`; false if out of memory. O(n / 64).
     @inline(never)
     mutating func formUnion(_ other: borrowing BitSet) -> Bool {
         if !grow(to: other.wordCount) { return false }

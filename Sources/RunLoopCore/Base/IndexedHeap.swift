@@ -123,6 +123,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// `update`, compiled once: see `insertSlow`.
     mutating func updateSlow(_ position: Position, to key: Key) { update(position, to: key) }
 
+    /// Puts an element where it belongs, beginning at a free index.
     @inline(__always)
     private mutating func place(_ entry: Entry, at index: Int) {
         if index > 0 && Key.precedes(entry.key, entries.unsafelyUnwrapped[(index &- 1) >> 2].key) {
@@ -132,6 +133,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         }
     }
 
+    /// Puts an element at a free index, after moving down the parents that come out later.
     @inline(__always)
     private mutating func siftUp(_ entry: Entry, from start: Int) {
         let base = entries.unsafelyUnwrapped
@@ -147,6 +149,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         entry.position.pointee = UInt32(truncatingIfNeeded: hole)
     }
 
+    /// Puts an element at a free index, after moving up the children that come out earlier.
     @inline(__always)
     private mutating func siftDown(_ entry: Entry, from start: Int) {
         let base = entries.unsafelyUnwrapped

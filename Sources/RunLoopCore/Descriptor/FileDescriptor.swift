@@ -69,6 +69,7 @@ extension FileDescriptorPointer {
         if !endpoint.tryArm(events) { enableSlow(events) }
     }
 
+    /// The rest of `enable`: for other threads, and for events that are not registered yet.
     private func enableSlow(_ events: Events) {
         guard let loop = Registry.current else { return }
         loop.threadContext.pointee.lock.stepOut()

@@ -44,6 +44,7 @@ extension SocketPointer {
         }
     }
 
+    /// The rest of `connect`, on a descriptor that does not block unless `seconds` is 0.
     private func connect(_ fd: Int32, _ address: DataPointer, _ seconds: Double) -> Outcome {
         do throws(SystemError) {
             try Sockets.connect(fd, address.bytes, address.pointee.count)

@@ -103,6 +103,7 @@ extension SocketPointer {
         return outcome
     }
 
+    /// Calls the client's function, if there is one.
     @inline(__always)
     private func call(_ type: SocketCallBacks, _ address: DataPointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?) {
         guard let callout = endpoint.pointee.callout.ofSocket else { return }
@@ -196,11 +197,13 @@ extension SocketPointer {
 
 // Cleanup if the thread ends in a socket's function.
 
+/// Releases the info that was retained for the call.
 private func releaseInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) {
     let context = SocketPointer(info: socket).pointee.endpoint.context
     if context.retain != nil { context.released(info) }
 }
 
+/// Releases what was passed to the function: data, and an address if there is one.
 private func releaseData(_ data: UnsafeMutableRawPointer, _ address: UnsafeMutableRawPointer?) {
     let data: DataPointer = Handle.storage(UnsafeRawPointer(data))
     data.release()

@@ -98,6 +98,7 @@ struct PerformRequest: BitwiseCopyable {
         return modes == UnsafeRawPointer(name) || Self.matches(modes, name, isCommon: isCommon)
     }
 
+    /// Whether one of the modes, a string or an array, is the mode of this name or stands for it.
     private static func matches(_ modes: UnsafeRawPointer, _ name: StringPointer, isCommon: Bool) -> Bool {
         if Handle.isKind(.string, modes) { return names(Handle.storage(modes), name, isCommon: isCommon) }
         let array: ArrayPointer = Handle.storage(modes)
@@ -108,6 +109,7 @@ struct PerformRequest: BitwiseCopyable {
         return false
     }
 
+    /// Whether `wanted` is this name, or that of the common modes and the mode is one.
     private static func names(_ wanted: StringPointer, _ name: StringPointer, isCommon: Bool) -> Bool {
         wanted.equals(name) || (isCommon && wanted.isCommonModes)
     }
@@ -232,12 +234,12 @@ struct PerformChoice: BitwiseCopyable {
     /// The request with this ticket.
     static func one(_ ticket: PerformTicketPointer) -> PerformChoice { PerformChoice(ticket: ticket) }
 
-    /// O(1).
+    /// Whether a plain request with this function and info is chosen. O(1).
     func includes(_ function: PerformRequest.Function, _ itsInfo: UnsafeMutableRawPointer?) -> Bool {
         isAll || (ticket == nil && itsInfo == info && (address == 0 || address == unsafeBitCast(function, to: UInt.self)))
     }
 
-    /// O(1).
+    /// Whether a request is chosen. O(1).
     func includes(_ request: PerformRequest) -> Bool {
         ticket == nil ? includes(request.function, request.info) : request.ticket == ticket
     }

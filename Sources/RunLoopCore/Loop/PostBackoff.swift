@@ -34,6 +34,7 @@ struct PostBackoff: BitwiseCopyable {
         if isDue { spin(until: limit) }
     }
 
+    /// Spins until the time is over or `limit` has come.
     @inline(never)
     private mutating func spin(until limit: Instant) {
         let stop = min(end, limit)

@@ -34,6 +34,7 @@ enum Registry {
         return makeCurrent()
     }
 
+    /// Gives the calling thread a loop: the main loop, which another thread may have created already, or its own.
     private static func makeCurrent() -> RunLoopPointer? {
         guard isPrepared else {
             systemError = ENOMEM
@@ -125,6 +126,7 @@ enum Registry {
         SlabList.lockBeforeFork()
     }
 
+    /// Releases what `beforeFork` has locked.
     private static func afterFork() {
         SlabList.unlockAfterFork()
         InternedStrings.unlockAfterFork()

@@ -9,7 +9,7 @@ enum RunResult: Int32 {
     case handledSource = 4
 }
 
-/// One run of a loop, which may be nested in others. Each run has its own; when it ends, the outer one is restored. The loop's thread.
+/// What belongs to one run of a loop, which may be nested in others; when it ends, the outer run's activation is restored. The loop's thread.
 struct Activation: BitwiseCopyable {
     /// The mode that runs; nil outside of any activation.
     var mode: ModePointer?
@@ -169,6 +169,7 @@ extension RunLoopPointer {
 
     private var isStopRequested: Bool { pointee.stop.load(ordering: .acquiring) != 0 }
 
+    /// Whether the time of the run is over. Reads the clock only for a deadline that is neither `.never` nor `.distantPast`.
     private func hasPassed(_ deadline: Instant) -> Bool {
         if deadline == .never { return false }
         return deadline == .distantPast || Clock.now >= deadline

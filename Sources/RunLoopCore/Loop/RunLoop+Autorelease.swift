@@ -33,6 +33,7 @@ extension RunLoopPointer {
         if pointee.activation.autoreleasedCount != 0 { drainInPass() }
     }
 
+    /// The rest of `releaseAutoreleasedInPass`.
     @inline(never)
     private func drainInPass() {
         releaseAutoreleased()

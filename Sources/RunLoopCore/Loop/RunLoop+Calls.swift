@@ -94,6 +94,7 @@ extension RunLoopPointer {
         observer.releaseCall(owner)
     }
 
+    /// Takes the contents of a list, and leaves an empty one.
     private func take<Element>(_ list: inout PlainList<Element>) -> PlainList<Element> {
         var taken = PlainList<Element>()
         swap(&taken, &list)
@@ -145,7 +146,7 @@ struct HeldWhileCalling: ~Copyable {
     private let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
     private let level: Int
 
-    /// Any thread.
+    /// Begins with nothing noted. Any thread.
     init() { level = loop?.pointee.cleanupHandlers.count ?? 0 }
 
     /// The calls have returned: removes the handlers, and the caller releases what was noted.

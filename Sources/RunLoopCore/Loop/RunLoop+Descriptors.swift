@@ -21,6 +21,7 @@ extension RunLoopPointer {
         return true
     }
 
+    /// Adds a registration to the watch on its descriptor, or makes a watch. False if out of memory. Under the lock.
     private func beginWatching(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
         if let index = pointee.poller.index(of: fd), !hasLostFile(index) {
             if pointee.poller[index].hasTagOfSource { pointee.poller.registrations(index)?.source.advanceGeneration() }
@@ -209,6 +210,7 @@ extension RunLoopPointer {
         while let index = pointee.poller.takeConnected(from: &position) { listen(index) }
     }
 
+    /// Registers the interest that has grown since the loop last waited. Under the lock.
     private func applyChanges() {
         while let index = pointee.poller.takeChange() { listen(index) }
     }
@@ -235,6 +237,7 @@ extension RunLoopPointer {
         pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) & ~kinds, ordering: .relaxed)
     }
 
+    /// The rest of `handleWatchTrouble`.
     private func handleWatchTroubleSlow() {
         takeOverFromHost()
         lock()
@@ -278,6 +281,6 @@ extension Poller.Watch {
 }
 
 extension RegistrationPointer {
-    /// For the poller: even.
+    /// The registration as the poller's number for its client: an address, and so even.
     fileprivate var asClient: UInt64 { UInt64(UInt(bitPattern: self)) }
 }

@@ -86,7 +86,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Whether a source comes into the mode when the mode becomes common, unless an equal one is in it. Under the lock.
+    /// Whether a source comes into the mode when the mode becomes common, unless an equal one is there. Under the lock.
     func joins(_ registration: RegistrationPointer, _ mode: ModePointer) -> Bool {
         contains(registration.set, .common) && !contains(registration.set, .mode(mode))
     }

@@ -7,6 +7,7 @@ extension RunLoopPointer {
     /// next time. The loop's thread, without the lock; calls user code.
     func fireDueTimers(_ mode: ModePointer) -> Bool { hasEverUsed(EverUsed.timers) && fireTimersThatAreDue(mode) }
 
+    /// The rest of `fireDueTimers`, for a loop that has had a timer.
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
         lockInlined()
         // A nested pass also fires, by date, the timers that were set in the outer ones, and leaves none of these to them.

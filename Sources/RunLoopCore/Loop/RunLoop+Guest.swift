@@ -171,6 +171,7 @@ extension RunLoopPointer {
         EventDescriptor.signal(pointee.poller.wakeDescriptor)
     }
 
+    /// Notes that the eventfd has been written to, or is about to be.
     private func countSignal() {
         pointee.eventBatch.countWake()
         pointee.guest.isSignalled = true

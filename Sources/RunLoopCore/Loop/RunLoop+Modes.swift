@@ -99,6 +99,7 @@ extension RunLoopPointer {
         return makeSet(adding: choice, to: old)
     }
 
+    /// The rest of `set(adding:to:)`: finds or creates the set.
     private func makeSet(adding choice: ModeChoice, to old: ModeSetPointer?) -> ModeSetPointer? {
         var modes = BitSet()
         if let old, !modes.formUnion(old.pointee.modes) { return nil }
@@ -209,6 +210,7 @@ extension RunLoopPointer {
         lockedInlined { !hasItems(mode) && !hasFunctions(for: mode) } && !(asCF && neverEmpties(mode))
     }
 
+    /// Whether CF's names never find this mode empty: see `isEmpty(_:asCF:)`.
     @inline(never)
     private func neverEmpties(_ mode: ModePointer) -> Bool {
         !MainQueue.isDraining && self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }

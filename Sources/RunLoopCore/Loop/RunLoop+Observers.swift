@@ -131,11 +131,13 @@ extension RunLoopPointer {
         updateObservedActivities()
     }
 
+    /// Where an observer is in a list; nil if it is not there. O(n).
     private func index(of observer: ObserverPointer, in list: borrowing PlainList<ObserverPointer>) -> Int? {
         for index in 0..<list.count where list[index] == observer { return index }
         return nil
     }
 
+    /// Removes an observer from a list, if it is there. O(n).
     private func remove(_ observer: ObserverPointer, from list: inout PlainList<ObserverPointer>) {
         if let index = index(of: observer, in: list) { list.remove(at: index) }
     }

@@ -68,6 +68,7 @@ extension RunLoopPointer {
     /// the lock.
     func takeKnownReady(_ mode: ModePointer) -> Bool { pointee.knownReady.tag != 0 && takeKnownReadySlow(mode) }
 
+    /// The rest of `takeKnownReady`. False if the source belongs to another mode, has had its turns, or others have an order.
     @inline(never)
     private func takeKnownReadySlow(_ mode: ModePointer) -> Bool {
         let known = pointee.knownReady

@@ -38,6 +38,7 @@ struct PerformBudget {
         }
     }
 
+    /// The rest of `isSpent`: reads the clock, and sets when to read it next.
     @inline(never)
     private mutating func isSpentByClock() -> Bool {
         untilClock = interval
@@ -140,6 +141,7 @@ extension RunLoopPointer {
         return mayWait && performWaitingFunctions(mode)
     }
 
+    /// The rest of `performFunctions`: makes a batch of `held` and the inbox, calls it, and puts back what it leaves.
     private func performWaitingFunctions(_ mode: ModePointer) -> Bool {
         var requests = PlainList<PerformRequest>()
         var called = false
@@ -156,8 +158,8 @@ extension RunLoopPointer {
         pointee.modeWithoutHeld = pointee.batches.count == 0 ? mode : nil
         let start = pointee.heldStart
         pointee.heldStart = 0
-        // A pass that goes on with a long queue calls nothing else: what has been posted since then stays in the inbox, as moving it
-        // behind the rest could take longer than the pass.
+        // A pass that goes on with a long queue calls nothing else: what has been posted since then stays in the inbox, as appending it to
+        // the rest could take longer than the pass.
         let goesOn = pointee.longQueueMode == mode && pointee.activation.deadline != .distantPast
         pointee.longQueueMode = nil
         let leavesRequests = goesOn && !inbox.isEmpty
@@ -219,8 +221,8 @@ extension RunLoopPointer {
         return called
     }
 
-    /// Puts back the rest of a batch that ran out of time. It stays where it is, behind what was for other modes, so that a long
-    /// queue is not moved each time. Under the lock.
+    /// Puts back the rest of a batch that ran out of time. It stays where it is, after the requests for other modes, so that a long queue is
+    /// not moved each time. Under the lock.
     private func putBack(_ requests: inout PlainList<PerformRequest>, after batch: PerformBatch, from first: Int) {
         let stride = MemoryLayout<PerformRequest>.stride
         var start = batch.next - batch.kept

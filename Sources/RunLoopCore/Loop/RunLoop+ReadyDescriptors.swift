@@ -12,6 +12,7 @@ extension RunLoopPointer {
         return pointee.eventBatch.takeSingleWasUnwanted() && fetchAllEvents(mode) && dispatchFetched(mode)
     }
 
+    /// Dispatches the next fetched event that makes a call; false if none does. Without the lock.
     private func dispatchFetched(_ mode: ModePointer) -> Bool {
         lockInlined()
         if pointee.eventBatch.isFresh {
@@ -119,6 +120,8 @@ extension RunLoopPointer {
         return false
     }
 
+    /// Calls the mode's sources on a watch, each once, as long as the descriptor is ready for them. Under the lock, which is released during
+    /// calls.
     private func dispatch(allOn index: Int, _ reported: Events, _ mode: ModePointer) -> DispatchResult {
         pointee.dispatchStamp &+= 1
         let stamp = pointee.dispatchStamp
@@ -140,6 +143,7 @@ extension RunLoopPointer {
         return outcome
     }
 
+    /// Calls a source, whether internal or a client's. Under the lock, which is released during the call.
     private func callEither(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         if source.pointee.item.has(.isInternal) { return call(source, ready, reported) }
         _ = call(source)

@@ -106,8 +106,8 @@ extension RunLoopPointer {
         adjustSleep(for: deadline)
     }
 
-    /// Queues a timer of this loop whose date was set for that date, behind its equals; a timer that is firing is queued when its call
-    /// ends. Under the lock; false if it is not queued.
+    /// Queues a timer of this loop for the date that was just set, after its equals; a timer that is firing is queued when its call ends.
+    /// Under the lock; false if it is not queued.
     fileprivate func requeue(_ timer: TimerPointer) -> Bool {
         guard let set = timer.pointee.set else { return false }
         if deadlineInPass(of: timer) != nil { return true }

@@ -7,6 +7,7 @@ extension RunLoopPointer {
         if !pointee.eventBatch.isEmpty { dropRemainingEvents() }
     }
 
+    /// The rest of `dropEvents`, for a batch that has events left.
     private func dropRemainingEvents() {
         if pointee.eventBatch.isSingle { pointee.modeInOrder = nil }
         if !pointee.eventBatch.isTurn, let mode = pointee.activation.mode {

@@ -23,7 +23,7 @@ struct SourceComparisons: ~Copyable {
     /// Whether two of the sources turned out to be equal.
     private(set) var hasEqual = false
 
-    /// Whether sources were added that have not been compared yet.
+    /// Whether pairs have been added that have not been compared yet.
     var mustAsk: Bool { askedCount < list.count && rounds < Self.roundLimit }
 
     /// Adds a pair of sources unless it was compared before. If memory runs out, the two count as different. O(1) if pairs come in the

@@ -225,6 +225,7 @@ extension ItemPointer {
         return true
     }
 
+    /// The rest of `release`, when this may be the last reference. Under the lock.
     @inline(__always)
     private func releaseLocked() -> ReleaseOutcome {
         let seen = pointee.object.references.load(ordering: .acquiring)

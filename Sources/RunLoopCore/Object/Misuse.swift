@@ -87,6 +87,7 @@ enum Misuse {
         }
     }
 
+    /// Appends `runloop: FUNCTION: PARAMETER: `.
     private static func begin(_ text: inout TextBuffer, _ function: Name, _ parameter: Name) {
         text.append("runloop: ")
         text.append(function)

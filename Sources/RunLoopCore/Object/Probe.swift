@@ -14,7 +14,7 @@ enum Probe {
         case timer, observer, function, fileDescriptor, socket, port, messagePort, reply, invalidation, sleep, wake, pass, wakeUp
     }
 
-    /// Which function of the probe an event is for: its place in the public struct behind the version.
+    /// Which function of the probe an event is for: the function's place in the public struct, after the version.
     enum Part: UInt32 {
         case willCall
         case didCall, willSleep, didSleep, sent, received, dropped, willPass

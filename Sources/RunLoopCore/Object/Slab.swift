@@ -137,10 +137,12 @@ struct Slab: ~Copyable {
 
     private static var addressSize: Int { MemoryLayout<UnsafeMutableRawPointer>.stride }
 
+    /// The stack of free addresses, as pointers, from a position in it.
     private static func words(_ address: UInt) -> UnsafeMutablePointer<UnsafeMutableRawPointer> {
         UnsafeMutablePointer(bitPattern: address).unsafelyUnwrapped
     }
 
+    /// Fills an empty cache from a magazine or with a new chunk, and allocates from it; nil if out of memory.
     private func allocateSlow(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if !take(&cache) {
             let doubled = Self.firstChunk << cache.doublings

@@ -75,6 +75,7 @@ extension Slab {
         allocateCached(&context.cache(of: self).pointee)
     }
 
+    /// The rest of `allocate`; the first call for a slab gives it a cache in every thread.
     private func allocateSlow(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         if cacheOffset == 0 { withUnsafePointer(to: self) { SlabList.add($0) } }
         return allocate(&context.cache(of: self).pointee)

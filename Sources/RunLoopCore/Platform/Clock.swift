@@ -163,5 +163,5 @@ enum Clock {
     }
 }
 
-/// For spin loops. Async-signal-safe.
+/// Tells the processor that this thread spins. Async-signal-safe.
 func pauseProcessor() { linux_pause() }

@@ -21,16 +21,16 @@ struct Events: OptionSet, BitwiseCopyable {
     /// The connection has ended, or there is none yet; reported whether it is waited for or not.
     static let hangUp = Events(rawValue: UInt16(truncatingIfNeeded: linux_EPOLLHUP))
 
-    /// From the callback types of RLFileDescriptor.h: 1 to read, 2 to write. O(1).
+    /// The events for callback types of RLFileDescriptor.h: 1 to read, 2 to write. O(1).
     init(callBackTypes types: UInt) { self.init(rawValue: UInt16(truncatingIfNeeded: types & 1 | (types & 2) << 1)) }
 
-    /// As callback types of RLFileDescriptor.h. O(1).
+    /// The events as callback types of RLFileDescriptor.h. O(1).
     var callBackTypes: UInt { UInt(rawValue & 1 | (rawValue & 4) >> 1) }
 
-    /// From the bits that epoll reports. O(1).
+    /// The events for the bits that epoll reports. O(1).
     init(epoll: UInt32) { self.init(rawValue: UInt16(truncatingIfNeeded: epoll)) }
 
-    /// In the type that epoll takes. O(1).
+    /// The events in the type that epoll takes. O(1).
     var epoll: UInt32 { UInt32(rawValue) }
 
     /// Whether there is a hang-up without anything that explains it: see `Sockets.hangUp`. O(1).

@@ -48,10 +48,12 @@ enum Memory {
         free(UnsafeMutableRawPointer(bitPattern: spare.exchange(UInt(bitPattern: block), ordering: .acquiringAndReleasing)))
     }
 
+    /// Takes the block that `freeLarge` has kept; nil if there is none.
     private static func takeSpare() -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(bitPattern: spare.exchange(0, ordering: .acquiringAndReleasing))
     }
 
+    /// Adds a block to the list of `blocks`. Lock-free.
     private static func remember(_ block: UnsafeMutableRawPointer) {
         var last = blocks.load(ordering: .relaxed)
         var isDone = false

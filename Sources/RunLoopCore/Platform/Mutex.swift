@@ -44,6 +44,7 @@ struct Mutex: ~Copyable {
     /// Unlocks in a child of fork(), where the thread that held it may not exist.
     func reset() { word.store(0, ordering: .relaxed) }
 
+    /// Spins for a short while, then sleeps until the mutex is free.
     private func lockSlow() {
         for _ in 0..<16 {
             linux_pause()

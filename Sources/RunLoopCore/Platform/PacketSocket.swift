@@ -136,7 +136,7 @@ enum PacketSocket {
     /// The descriptor that came with a packet.
     enum Attachment: BitwiseCopyable, Equatable {
         case none
-        /// It belongs to the receiver.
+        /// One descriptor, which belongs to the receiver.
         case descriptor(Int32)
         /// There were several, which are being closed: no peer of ours sends that.
         case several
@@ -175,6 +175,7 @@ enum PacketSocket {
         }
     }
 
+    /// The attachment that `linux_receive_packet` has reported.
     @inline(__always)
     private static func attachment(_ passed: Int32) -> Attachment {
         switch passed {

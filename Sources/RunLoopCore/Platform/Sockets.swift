@@ -60,6 +60,7 @@ enum Sockets {
     /// Whether a socket that can be connected is neither connected, nor being connected, nor listening.
     static func isUnconnected(_ fd: Int32) -> Bool { isUnconnected(poll(fd)) }
 
+    /// What the socket is ready for, the end of the other side included.
     private static func poll(_ fd: Int32) -> Events { Descriptor.poll(fd, for: [.readable, .writable, .peerClosed]) }
 
     /// A connection that has ended is readable: it has an end or an error to read.
@@ -73,6 +74,7 @@ enum Sockets {
         return SystemError(number)
     }
 
+    /// The value of a socket option; nil if the descriptor has none.
     private static func option(_ fd: Int32, _ name: Int32) -> Int32? {
         preservingSystemError {
             var value: Int32 = 0

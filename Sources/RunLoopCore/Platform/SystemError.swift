@@ -12,7 +12,7 @@ import CLinux
 struct SystemError: Error, Equatable, BitwiseCopyable {
     let number: Int32
 
-    /// O(1).
+    /// The error with this number. Does not change errno. O(1).
     init(_ number: Int32) { self.number = number }
 
     /// An error that the kernel does not report by itself: leaves its number in errno, too.

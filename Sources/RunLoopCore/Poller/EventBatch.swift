@@ -156,6 +156,7 @@ struct EventBatch: ~Copyable {
         if target.alwaysReady { appendAlwaysReady(batch) }
     }
 
+    /// Waits once, and returns the number of events; 0 with `isBroken` set if the descriptor is no epoll (any more).
     private mutating func wait(_ epoll: Int32, _ batch: UnsafeMutablePointer<epoll_event>, _ limit: Int, _ timeout: UInt64?) -> Int {
         let count =
             timeout == 0
@@ -193,6 +194,7 @@ struct EventBatch: ~Copyable {
         return isBroken
     }
 
+    /// Memory for a batch; nil if out of memory.
     private static func makeBatch() -> UnsafeMutablePointer<epoll_event>? {
         calloc(capacity + spare, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
     }
@@ -222,6 +224,7 @@ struct EventBatch: ~Copyable {
         bringToFront(oldest, of: batch)
     }
 
+    /// Moves one event to the front; the others keep their order. O(n).
     private func bringToFront(_ first: Int, of batch: UnsafeMutablePointer<epoll_event>) {
         let event = batch[first]
         memmove(batch + 1, batch, first * MemoryLayout<epoll_event>.stride)

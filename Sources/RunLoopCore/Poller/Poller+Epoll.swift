@@ -6,6 +6,7 @@ extension Poller {
     /// Opens the epoll and the eventfd, if they are not open. False with errno.
     mutating func open() -> Bool { epoll >= 0 || create() }
 
+    /// Creates the epoll and the eventfd, and registers the eventfd edge-triggered. False with errno.
     private mutating func create() -> Bool {
         do {
             epoll = try Epoll.create()
@@ -34,6 +35,7 @@ extension Poller {
         alwaysReadyCount = 0
     }
 
+    /// Closes the epoll and the eventfd, if they are open.
     private mutating func closeDescriptors() {
         if epoll >= 0 { Descriptor.close(epoll) }
         if wakeDescriptor >= 0 { Descriptor.close(wakeDescriptor) }

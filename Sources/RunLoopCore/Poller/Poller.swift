@@ -86,7 +86,7 @@ struct Poller: ~Copyable {
         return Int(indexOfDescriptor[Int(fd)])
     }
 
-    /// O(1).
+    /// The watch with this index. O(1).
     subscript(index: Int) -> Watch { watches[index] }
 
     /// Sets the client. If the old number was odd, epoll reports it until `listenAnew`. O(1).
@@ -256,6 +256,7 @@ struct Poller: ~Copyable {
         count(watches[index], 1)
     }
 
+    /// Adds a watch to the counts that it belongs to, or subtracts it: `sign` is 1 or -1.
     private mutating func count(_ watch: Watch, _ sign: Int) {
         if watch.isUnderRegistered { underRegisteredCount += sign }
         if watch.state == .alwaysReady { alwaysReadyCount += sign }
@@ -288,6 +289,7 @@ struct Poller: ~Copyable {
         return true
     }
 
+    /// The tag that epoll reports for a watch: its client's number if that is odd, otherwise its index and generation.
     private func tag(of index: Int) -> UInt64 {
         let watch = watches[index]
         return watch.client & 1 != 0 ? watch.client : UInt64(index) << 1 | UInt64(watch.generation) << 32

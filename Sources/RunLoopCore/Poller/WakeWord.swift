@@ -106,6 +106,7 @@ struct WakeWord: ~Copyable {
     /// Takes an adjustment; false if there is none. The loop's thread, awake.
     func takeAdjustment() -> Bool { exchange(Self.adjusting, for: Self.awake) }
 
+    /// Replaces the value `expected`; false, and no change, if the word has another.
     private func exchange(_ expected: UInt32, for desired: UInt32) -> Bool {
         word.compareExchange(expected: expected, desired: desired, ordering: .acquiringAndReleasing).exchanged
     }

@@ -130,6 +130,7 @@ extension ArrayPointer {
         return true
     }
 
+    /// Makes room for `wanted` values; false with ENOMEM. Amortised O(1).
     private func reserve(_ wanted: Int) -> Bool {
         if wanted <= pointee.capacity { return true }
         let capacity = max(max(wanted, pointee.capacity * 2), 8)

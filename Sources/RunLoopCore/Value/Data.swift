@@ -77,6 +77,7 @@ extension DataPointer {
             ? createPooled(bytes, count: count, threadContext) : keepReceived(bytes, count: count, threadContext)
     }
 
+    /// Data in the thread's temporary memory itself, which the thread gives up.
     @inline(never)
     private static func keepReceived(_ bytes: UnsafeMutablePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer)
         -> DataPointer?
@@ -187,6 +188,7 @@ extension DataPointer {
         return true
     }
 
+    /// Makes room for `wanted` bytes; false if out of memory. Amortised O(1).
     private func reserve(_ wanted: Int) -> Bool {
         if wanted <= pointee.capacity { return true }
         let capacity = Swift.max(Swift.max(wanted, pointee.capacity &* 2), 16)

@@ -173,6 +173,7 @@ enum InternedStrings {
         return index
     }
 
+    /// Doubles the table; false if out of memory. Under `mutex`. O(n).
     private static func grow() -> Bool {
         let old = slots
         let oldCapacity = capacity

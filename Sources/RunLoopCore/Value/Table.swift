@@ -204,6 +204,7 @@ extension TablePointer {
         free(buckets)
     }
 
+    /// Releases the value and the key of an element. Calls release.
     private func released(_ bucket: TableStorage.Bucket) {
         pointee.values.released(bucket.value)
         pointee.keys.released(bucket.key)
@@ -217,12 +218,14 @@ extension TablePointer {
         return true
     }
 
+    /// Stores an element in the first free bucket for its hash; there is one.
     private static func store(_ new: TableStorage.Bucket, _ buckets: UnsafeMutablePointer<TableStorage.Bucket>, _ capacity: Int) {
         var index = Int(bitPattern: new.hash) & (capacity - 1)
         while buckets[index].hash != 0 { index = (index + 1) & (capacity - 1) }
         buckets[index] = new
     }
 
+    /// Makes room for `wanted` elements; false with ENOMEM. Amortised O(1). Calls no callbacks.
     @inline(never)
     private func reserve(_ wanted: Int) -> Bool {
         if wanted <= pointee.capacity / 4 * 3 { return true }
