@@ -13,6 +13,7 @@ struct ModeItems {
     int sources, timers;
 };
 
+/* Finds a mode in the description of its loop; `description`, which the caller frees, is NULL if it is not there. */
 static struct ModeItems itemsOf(RLRunLoopRef loop, const char *mode)
 {
     struct ModeItems found = {0};

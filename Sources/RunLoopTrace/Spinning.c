@@ -6,6 +6,7 @@
 
 #define MILLISECOND 1000000ull
 
+/* The function that has been called most often in this round; NULL if none has. */
 static const struct NowCallee *mostCalled(const struct NowState *state)
 {
     const struct NowCallee *most = NULL;
@@ -33,6 +34,7 @@ static int unreadBytes(int descriptor)
     return ioctl(descriptor, FIONREAD, &count) == 0 ? count : -1;
 }
 
+/* Says why a descriptor is ready all the time. If it may wait, looks twice whether anything is read. */
 static void sayWhyDescriptor(struct Explanation *it, int descriptor)
 {
     struct pollfd ready = {.fd = descriptor, .events = POLLIN};

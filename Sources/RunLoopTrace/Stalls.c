@@ -99,6 +99,7 @@ RLBoolean RLStallWatchSetSignal(int number)
 
 /* --- looking -------------------------------------------------------------------------------------------------------------- */
 
+/* Reports a stall by the callout, or by a line on stderr; then aborts if that was asked for. Under the lock. */
 static void report(const struct NowSnapshot *now, uint64_t lasted, uint64_t waited)
 {
     const struct NowCall *call = &now->state.frames[now->state.depth - 1];
@@ -202,6 +203,7 @@ uint64_t stallsLook(void)
 
 static int isSpan(double seconds) { return seconds >= 0.001 && seconds <= 1e6; }
 
+/* Sets what to watch for; 0 seconds: nothing. Also called by the callout itself, which holds the lock. */
 static void set(double seconds, RLStallCallBack function, void *info, int abortToo)
 {
     if (!isReporting)

@@ -22,6 +22,7 @@ static pthread_key_t threadEnd;
 
 /* --- files ------------------------------------------------------------------------------------------------------------ */
 
+/* Makes and maps the calling thread's file; the state says whether that was possible. */
 static void makeRing(void)
 {
     int saved = errno;
@@ -89,6 +90,7 @@ static inline uint64_t takeNumber(struct TraceHeader *its)
 #endif
 }
 
+/* Records an event of the calling thread, unless the thread has no file. */
 static inline void record(enum TracePart part, const RLRunLoopProbeEvent *event, uint64_t function, uint64_t what)
 {
     if (state != MAPPED) {
@@ -109,6 +111,7 @@ static inline void record(enum TracePart part, const RLRunLoopProbeEvent *event,
     next->ticks = ticksNow();
 }
 
+/* Records an event with its function and its number or, if it has none, its object. */
 static void plain(enum TracePart part, const RLRunLoopProbeEvent *event)
 {
     record(part, event, (uintptr_t)event->function, event->number ? event->number : (uintptr_t)event->object);

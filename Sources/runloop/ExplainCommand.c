@@ -169,6 +169,7 @@ static char *copyText(int process, const struct Inspection *its)
     }
 }
 
+/* Asks a process, and returns its answer, which the caller frees. Ends the command if none comes in ten seconds. */
 static char *ask(int process, struct Inspection *its)
 {
     uint32_t mine = __atomic_add_fetch(&its->asked, 1, __ATOMIC_SEQ_CST), answered;

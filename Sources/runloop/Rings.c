@@ -35,6 +35,7 @@ static uint64_t timeOf(uint64_t ticks, const struct TraceHeader *first, const st
     return first->nanoseconds + (uint64_t)(int64_t)distance;
 }
 
+/* Whether a file is complete and has the format of this version. */
 static int isOurs(const struct TraceHeader *header, size_t size)
 {
     return size >= TRACE_HEADER_SIZE && header->magic == TRACE_MAGIC &&
@@ -50,6 +51,7 @@ struct Ring {
     uint64_t writtenSince; /* how many records were begun by the time the last one had been read */
 };
 
+/* Reads a whole file; the caller frees its header. */
 static struct Ring readRing(int directory, const char *name)
 {
     struct Ring ring = {0};
@@ -100,6 +102,7 @@ static void addRecords(struct Recording *recording, const struct TraceHeader *he
     }
 }
 
+/* Adds a thread with its records; threads of one process share its number and modules. */
 static void addThread(struct Recording *recording, const char *directory, const char *name, const struct Ring *ring)
 {
     char path[8192];

@@ -51,6 +51,7 @@ static const char *number(uint64_t count, double seconds, char text[CELL])
     return text;
 }
 
+/* The share of time in which a thread was not asleep. */
 static const char *awake(const RLTraceMetrics *metrics, char text[CELL])
 {
     if (metrics->elapsed == 0 || metrics->passes + metrics->sleeps == 0)
