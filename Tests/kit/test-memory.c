@@ -339,10 +339,25 @@ static bool use_file_watch(void)
     return is_in_loop;
 }
 
+/* What the loop cannot keep is gone, and the caller knows it. */
+static bool use_schedule(void)
+{
+    RLStreamContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    int ends[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    RLStreamRef stream = MADE(RLScheduleSource(RLStreamCreate(NULL, ends[0], 0, NULL, &context)));
+    armed = false;
+    require(lifetime_held(&life) == (stream != NULL));
+    if (stream != NULL)
+        RLStreamClose(stream);
+    close(ends[0]), close(ends[1]);
+    return stream != NULL;
+}
+
 /* -- -- */
 
 static bool (*const uses[])(void) = {use_signal,     use_child,    use_workers,    use_host_resolve, use_stream,
-                                     use_file_watch, use_listener, use_connecting, use_look_up};
+                                     use_file_watch, use_listener, use_connecting, use_look_up,      use_schedule};
 
 struct attempt {
     int use;

@@ -9,7 +9,7 @@
  *
  *      static void connected(RLListenerRef listener, int descriptor, void *info)
  *      {
- *          RLStreamRef stream = RLStreamCreate(NULL, descriptor, 1, served, NULL);
+ *          RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, descriptor, 1, served, NULL));
  *          …
  *      }
  *

@@ -1,6 +1,7 @@
 /** @file RLStream.h
  *  Streams: bytes are read and written through a descriptor, without waiting, with buffers on both ways.
- *  Examples: examples/chat.c, examples/relay.c, examples/echo.c, examples/listener.c
+ *  Examples: examples/chat.c, examples/relay.c, examples/echo.c, examples/upload.c,
+ *  examples/listener.c
  *
  *  Create one for a connected socket, a pipe or a terminal, and add it to a mode of a loop:
  *
@@ -39,8 +40,8 @@
  *
  *  Forwarding
  *  ----------
- *  RLStreamForward() does that for a program that only passes on what it reads: a relay has each stream forwarded to
- *  the other one, an echo server has a stream forwarded to itself.
+ *  RLStreamForward() does that for a program that only passes on what it reads. RLStreamForwardBoth() is all that a
+ *  relay does with two streams, and an echo server with one: both directions, their ends, and the end of the streams.
  *
  *  The end
  *  -------
@@ -139,7 +140,7 @@ typedef struct RLStreamContext {
 /** Creates a stream for a descriptor.
  *  @param descriptor         a connected or connecting stream socket, an end of a pipe, a terminal, …
  *  @param closeOnInvalidate  whether the stream closes the descriptor.
- *  @param callout            NULL: the stream never reads.
+ *  @param callout            NULL: the stream reads only while it is forwarded, and tells nothing.
  *  @param context            copied; NULL for an info of NULL.
  *  @return the stream, or NULL.
  *  Ownership: info is retained through context.retain until the stream is freed. With closeOnInvalidate the
@@ -247,7 +248,7 @@ RL_EXPORT RLBoolean RLStreamFlush(RLStreamRef stream, RLStreamFlushCallBack call
  *  kRLStreamEventCanAcceptBytes meanwhile. When `from` ends, `to` is shut down, behind all that was forwarded, and then
  *  the end is told. Errors of both are told as ever: one of `from` leaves `to` as it is. If `to` is closed, is shut
  *  down or has failed, forwarding ends with the next bytes: the function of `from` is called with them.
- *  @param from  must have a function. What it has received and not yet told is forwarded too.
+ *  @param from  what it has received and not yet told is forwarded too.
  *  @param to    may be in another loop, or `from` itself: an echo. NULL: `from` is forwarded no more, and the next
  *               bytes are told.
  *  @return 1, or 0 if nothing has changed.
@@ -258,6 +259,18 @@ RL_EXPORT RLBoolean RLStreamFlush(RLStreamRef stream, RLStreamFlushCallBack call
  *  Errors: 0 with errno EBADF if `from` is closed or not to be read any more, EBUSY if another stream is forwarded to
  *  `to`; those of RLStreamWrite() for `to`.  Cost: none; each read costs what RLStreamWrite() does. */
 RL_EXPORT RLBoolean RLStreamForward(RLStreamRef from, RLStreamRef to);
+
+/** Forwards two streams to each other, until both are closed, which they are together.
+ *  Each is forwarded to the other one, as by RLStreamForward(). When both have ended, or one has failed or was closed,
+ *  both are closed, as by RLStreamCloseWhenWritten(): what is queued for the other one's peer is still written. Their
+ *  functions are told of ends and of errors before that; the streams may be without.
+ *  @param other  may be `stream` itself: an echo.
+ *  @return 1, or 0 if nothing has changed.
+ *  Ownership: both retain each other until they are closed; a stream does not retain itself. A program need not close
+ *  either of them, but a stream that is in no loop is not closed by what its peer does.
+ *  Errors: those of RLStreamForward(); 0 with errno EBUSY if one of them has another partner already.  Cost: that of
+ *  RLStreamForward(). */
+RL_EXPORT RLBoolean RLStreamForwardBoth(RLStreamRef stream, RLStreamRef other);
 
 /** Returns how many bytes wait in the queue. */
 RL_EXPORT RLIndex RLStreamGetQueuedLength(RLStreamRef stream);

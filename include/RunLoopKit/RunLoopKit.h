@@ -9,6 +9,7 @@
  *      RLStream.h  bytes through a descriptor: queued writing, reading by lines or lengths
  *      RLStreamFilter.h  what stands between a stream and its descriptor; adapters/openssl.h: TLS
  *      RLFileWatch.h  changes of files and directories
+ *      RLSchedule.h  sources that the loop keeps, and not the program
  *
  *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a
  *  loop, RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription()
@@ -23,6 +24,7 @@
 #include <RunLoopKit/RLFileWatch.h>
 #include <RunLoopKit/RLHostResolve.h>
 #include <RunLoopKit/RLListener.h>
+#include <RunLoopKit/RLSchedule.h>
 #include <RunLoopKit/RLSignal.h>
 #include <RunLoopKit/RLStream.h>
 #include <RunLoopKit/RLStreamFilter.h>

@@ -160,6 +160,12 @@ public func RLStreamForward(_ from: OpaquePointer?, _ to: OpaquePointer?) -> UIn
 }
 
 @implementation @c
+public func RLStreamForwardBoth(_ stream: OpaquePointer?, _ other: OpaquePointer?) -> UInt8 {
+    guard let stream = borrow(stream, "RLStreamForwardBoth"), let other = borrow(other, "RLStreamForwardBoth", "other") else { return 0 }
+    return stream.forwardBoth(other) ? 1 : 0
+}
+
+@implementation @c
 public func RLStreamGetQueuedLength(_ stream: OpaquePointer?) -> Int { borrow(stream, "RLStreamGetQueuedLength")?.queuedNow ?? 0 }
 
 @implementation @c

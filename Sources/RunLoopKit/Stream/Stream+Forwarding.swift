@@ -9,9 +9,14 @@ import CRunLoopKit
 extension StreamPointer {
     /// Forwards what comes from now on to a stream, which may be this one; nil: to none. False with errno if nothing has changed. Any
     /// thread, without a lock; may call the release of a context.
+    @inline(never)
     func forward(to target: StreamPointer?) -> Bool {
         if let target, !target.beginFeed(self) { return false }
         lock()
+        if target != nil && pointee.isUnread {
+            pointee.isUnread = false
+            pointee.state.subtract([.readingOver, .toldOver])
+        }
         let isOver = !pointee.state.isDisjoint(with: [.closed, .toldOver])
         if target != nil && isOver {
             unlock()
@@ -29,6 +34,7 @@ extension StreamPointer {
             retain(target)
         } else {
             pointee.state.remove(.forwards)
+            if pointee.callout == nil { leaveUnread() }
         }
         readOn()
         unlock()
@@ -39,18 +45,28 @@ extension StreamPointer {
 
     /// Forwards to this stream no more. `shutsDown`: its peer is told that this was all. Any thread, without a lock; may close that stream,
     /// and call the release of a context.
+    @inline(never)
     func endForwarding(to target: StreamPointer, shutsDown: Bool = false) {
         lock()
         let isSo = pointee.target == target
         if isSo {
             pointee.target = nil
             pointee.state.subtract([.forwards, .held])
+            if pointee.callout == nil { leaveUnread() }
         }
         unlock()
         if !isSo { return }
         if shutsDown { target.shutdown() }
         target.endFeed(self)
         release(target)
+    }
+
+    /// A stream without a function is read only while it is forwarded. Under the lock, or before the program has the handle.
+    @inline(never)
+    func leaveUnread() {
+        if pointee.state.contains(.readingOver) { return }
+        pointee.state.formUnion([.readingOver, .toldOver])
+        pointee.isUnread = true
     }
 
     /// A stream that is forwarded to itself has no reference to itself.
@@ -154,5 +170,68 @@ extension StreamPointer {
     func resume(feeder: StreamPointer) {
         feeder.goOn()
         release(feeder)
+    }
+}
+
+// MARK: both directions
+
+extension StreamPointer {
+    /// Forwards two streams, or one and itself, to each other until they are closed, which they are together. False with errno if nothing
+    /// has changed. Any thread, without a lock; may call the release of a context.
+    func forwardBoth(_ other: StreamPointer) -> Bool {
+        if !beginPartnership(other) { return false }
+        if other == self ? forward(to: self) : joinBoth(other) { return true }
+        preservingSystemError { endPartnership(other) }
+        return false
+    }
+
+    /// The second half for two streams. False with errno if it has changed nothing.
+    private func joinBoth(_ other: StreamPointer) -> Bool {
+        if !other.beginPartnership(self) { return false }
+        if forward(to: other) {
+            if other.forward(to: self) { return true }
+            preservingSystemError { endForwarding(to: other) }
+        }
+        preservingSystemError { other.endPartnership(self) }
+        return false
+    }
+
+    /// False with errno if the stream is closed, or has a partner.
+    @inline(never)
+    private func beginPartnership(_ other: StreamPointer) -> Bool {
+        lock()
+        defer { leave() }
+        if pointee.state.contains(.closed) || pointee.partner != nil {
+            systemError = pointee.partner != nil ? EBUSY : EBADF
+            return false
+        }
+        pointee.partner = other
+        retain(other)
+        return true
+    }
+
+    @inline(never)
+    private func endPartnership(_ other: StreamPointer) {
+        lock()
+        let isSo = pointee.partner == other
+        if isSo { pointee.partner = nil }
+        unlock()
+        if isSo { release(other) }
+    }
+
+    /// This stream was closed. Any thread, without a lock.
+    @inline(never)
+    func close(partner: StreamPointer) {
+        if partner != self { partner.closeWhenWritten() }
+        release(partner)
+    }
+
+    /// The program was told that one direction is over: with a partner, that may be the end of both. Under the lock, in a call of a loop.
+    @inline(never)
+    func closeWithPartner() {
+        if pointee.partner == nil { return }
+        // What the partner has received is written as long as that has not ended.
+        let isEnd = pointee.readFailure.result == RLStreamResult(kRLStreamSuccess) && !pointee.state.contains(.writingFailed)
+        if !isEnd || pointee.state.contains(.shutdown) { closeWhenWritten() }
     }
 }

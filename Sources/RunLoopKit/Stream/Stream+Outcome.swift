@@ -66,6 +66,7 @@ extension StreamPointer {
     func tellWriteFailure() {
         pointee.state.remove(.tellsWriteFailure)
         tell(kRLStreamEventErrorOccurred, pointee.writeFailure)
+        closeWithPartner()
     }
 
     // MARK: failure
@@ -82,6 +83,7 @@ extension StreamPointer {
     func failBoth(_ failure: Stream.Failure) {
         if pointee.state.contains(.readingOver) && !pointee.state.contains(.writingFailed) { pointee.state.insert(.tellsWriteFailure) }
         overRead(failure)
+        pointee.isUnread = false
         refuseWriting(failure)
     }
 

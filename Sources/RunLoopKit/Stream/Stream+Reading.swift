@@ -271,8 +271,12 @@ extension StreamPointer {
             endForwarding(to: target, shutsDown: !hasFailedReading)
             lock()
         }
-        if !hasFailedReading { return tell(kRLStreamEventEndEncountered) }
-        tell(kRLStreamEventErrorOccurred, pointee.readFailure)
+        if hasFailedReading {
+            tell(kRLStreamEventErrorOccurred, pointee.readFailure)
+        } else {
+            tell(kRLStreamEventEndEncountered)
+        }
+        closeWithPartner()
     }
 
     /// Calls the client, unless the stream was closed. Under the lock, which it releases meanwhile.

@@ -60,6 +60,10 @@ struct Stream: ~Copyable, KitStorage {
     var feeder: StreamPointer?
     /// Whether the feeder's reading rests until there is room here; unless it is this stream, there is a reference to its handle meanwhile.
     var holdsFeeder = false
+    /// The stream that is forwarded both ways with this one, and closed with it; with a reference to its handle, unless it is this one.
+    var partner: StreamPointer?
+    /// Whether the stream has no function, so that it is read only while it is forwarded, and is not at present.
+    var isUnread = false
     /// Whether the stream closes when all is written, or cannot be.
     var closesWhenWritten = false
 
@@ -134,13 +138,16 @@ extension StreamPointer {
 
     /// Finds out whether the descriptor can be read and written. Before the program has the handle.
     fileprivate func findDirections() {
-        if pointee.callout == nil { pointee.state.formUnion([.readingOver, .toldOver]) }
+        if pointee.callout == nil { leaveUnread() }
         if pointee.isSocket {
             if linux_is_connecting(pointee.descriptor) != 0 { pointee.state.formUnion([.connecting, .awaitingRoom]) }
             return
         }
         let mode = linux_access_mode(pointee.descriptor)
-        if mode == O_WRONLY { pointee.state.formUnion([.readingOver, .toldOver]) }
+        if mode == O_WRONLY {
+            pointee.state.formUnion([.readingOver, .toldOver])
+            pointee.isUnread = false
+        }
         if mode == O_RDONLY {
             pointee.state.insert(.writingFailed)
             pointee.writeFailure = Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: EBADF)
@@ -288,7 +295,8 @@ extension StreamPointer {
         pointee.waiting.free()
         endConnector()
         let hadFilter = pointee.state.remove(.hasFilter) != nil
-        let (target, heldFeeder) = (pointee.target, takeHeldFeeder())
+        let (target, heldFeeder, partner) = (pointee.target, takeHeldFeeder(), pointee.partner)
+        pointee.partner = nil
         unlock()
         if !isFirst { return }
         // A completion may drop the program's reference, the last one once the handle is in no loop.
@@ -304,6 +312,7 @@ extension StreamPointer {
         }
         if let target { endForwarding(to: target) }
         if let heldFeeder { resume(feeder: heldFeeder) }
+        if let partner { close(partner: partner) }
         tellCancelled(handle)
         if hadFilter, let release = pointee.filter.release { release(pointee.filter.info) }
         if let handle { RLRelease(UnsafeRawPointer(handle)) }

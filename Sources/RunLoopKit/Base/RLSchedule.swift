@@ -1,0 +1,24 @@
+import CLinux
+import CRunLoop
+import CRunLoopKit
+
+// include/RunLoopKit/RLSchedule.h
+
+@implementation @c
+public func RLScheduleSource(_ source: OpaquePointer?) -> OpaquePointer? {
+    guard let source else { return nil }
+    let object = UnsafeRawPointer(source)
+    if RLGetTypeID(object) != RLRunLoopSourceGetTypeID() {
+        Misuse.report("RLScheduleSource", "source", "not a source")
+        return nil
+    }
+    let loop = RLRunLoopGetCurrent()
+    RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode)
+    // What the loop does not keep may be gone after the release.
+    let isKept = RLRunLoopContainsSource(loop, source, kRLRunLoopDefaultMode) != 0
+    let error = RLRunLoopSourceIsValid(source) != 0 ? ENOMEM : EINVAL
+    preservingSystemError { RLRelease(object) }
+    if isKept { return source }
+    systemError = error
+    return nil
+}
