@@ -4,18 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct Person {
-    const char *hears, *says; /* what they wait for, and their answer */
-} people[] = {{"* 3", "ann: hello everybody\n"}, {"ann", "bob: hello ann\n"}, {"bob", "cat: goodbye\n"}};
-enum { personCount = sizeof people / sizeof people[0] };
+enum { personCount = 3 };
+/* Each of them waits for one of these, and says the next. */
+static const char *const lines[] = {"* all are here\n", "ann: hello everybody\n", "bob: hello ann\n", "cat: goodbye\n"};
 static RLStreamRef members[personCount];
 static int memberCount;
-
-static RLRunLoopSourceRef add(RLRunLoopSourceRef source)
-{
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
-    return source;
-}
 
 static void tellAll(const void *line, RLIndex length)
 {
@@ -35,42 +28,39 @@ static void serve(RLStreamRef member, const RLStreamEvent *event, void *info)
 
 static void acceptMember(RLListenerRef listener, int descriptor, void *info)
 {
-    char line[32];
-    (void)info;
-    RLStreamRef member = members[memberCount++] = add(RLStreamCreate(NULL, descriptor, 1, serve, NULL));
+    RLStreamRef member = members[memberCount++] = RLStreamCreate(NULL, descriptor, 1, serve, info);
     RLStreamSetReadDelimiter(member, "\n", 1, 128); /* a call for each line */
     RLStreamSetHighWaterMark(member, 512);
-    tellAll(line, snprintf(line, sizeof line, "* %d here\n", memberCount));
-    if (memberCount == personCount)
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), member, kRLRunLoopDefaultMode);
+    if (memberCount == personCount) {
+        tellAll(lines[0], (RLIndex)strlen(lines[0]));
         RLListenerClose(listener); /* the room is full */
+    }
 }
 
 static void takePart(RLStreamRef stream, const RLStreamEvent *event, void *info)
 {
-    const struct Person *person = info;
-    if (event->type != kRLStreamEventHasBytesAvailable)
-        return;
-    if (memcmp(event->bytes, person->hears, 3) == 0 &&
-        RLStreamWrite(stream, person->says, (RLIndex)strlen(person->says)))
-        printf("after \"%.*s…\" it is %s", 3, person->hears, person->says);
-    if (memcmp(event->bytes, "cat", 3) == 0)
+    const char *const *line = info;
+    if (event->length > 0 && memcmp(event->bytes, line[0], (size_t)event->length) == 0) {
+        RLStreamWrite(stream, line[1], (RLIndex)strlen(line[1]));
+        printf("after \"%.5s…\" it is %s", line[0], line[1]);
+    }
+    if (event->length > 0 && memcmp(event->bytes, "cat", 3) == 0)
         RLStreamClose(stream);
 }
 
 int main(void)
 {
-    RLListenerRef listener = add(RLListenerCreateWithHost(NULL, "localhost", NULL, acceptMember, NULL));
+    RLListenerRef listener = RLScheduleSource(RLListenerCreateWithHost(NULL, "localhost", NULL, acceptMember, NULL));
     RLDataRef address = RLListenerCopyAddress(listener);
     for (int i = 0; i < personCount; i++) {
-        RLStreamContext context = {.info = (void *)&people[i]};
-        RLStreamRef person = add(RLStreamCreateConnectedToAddress(NULL, address, takePart, &context));
+        RLStreamContext context = {.info = (void *)(lines + i)};
+        RLStreamRef person = RLScheduleSource(RLStreamCreateConnectedToAddress(NULL, address, takePart, &context));
         RLStreamSetReadDelimiter(person, "\n", 1, 128);
-        RLRelease(person); /* the loop keeps it */
     }
     RLRelease(address);
     int isDone = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0) == kRLRunLoopRunFinished; /* nothing is left */
     for (int i = 0; i < memberCount; i++)
         RLRelease(members[i]);
-    RLRelease(listener);
     return isDone ? 0 : 1;
 }

@@ -6,28 +6,16 @@
 
 enum { clientCount = 400, textLength = 100000 };
 static uint8_t text[textLength + clientCount]; /* each client says another part of it */
-static RLListenerRef listener;
-static int done, ended;
+static int accepted, done;
 
-static RLRunLoopSourceRef add(RLRunLoopSourceRef source)
+static void acceptClient(RLListenerRef listener, int descriptor, void *info)
 {
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
-    RLRelease(source); /* the loop keeps it */
-    return source;
-}
-
-static void serve(RLStreamRef stream, const RLStreamEvent *event, void *info)
-{
-    (void)event, (void)info;          /* the end, or an error */
-    RLStreamCloseWhenWritten(stream); /* takes it out of the loop, which frees it */
-}
-
-static void acceptClient(RLListenerRef self, int descriptor, void *info)
-{
-    (void)self, (void)info;
-    RLStreamRef stream = add(RLStreamCreate(NULL, descriptor, 1, serve, NULL));
-    RLStreamForward(stream, stream); /* all that it receives to itself */
+    (void)info;
+    RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, descriptor, 1, NULL, NULL)); /* the loop keeps it */
     RLStreamSetIdleLimit(stream, 30);
+    RLStreamForwardBoth(stream, stream); /* all that it receives to itself, until it ends */
+    if (++accepted == clientCount)
+        RLListenerClose(listener);
 }
 
 static void hear(RLStreamRef stream, const RLStreamEvent *event, void *said)
@@ -36,19 +24,17 @@ static void hear(RLStreamRef stream, const RLStreamEvent *event, void *said)
         return;
     done += event->length == textLength && memcmp(event->bytes, said, textLength) == 0; /* or an error */
     RLStreamClose(stream);
-    if (++ended == clientCount)
-        RLListenerClose(listener);
 }
 
 int main(void)
 {
     for (uint32_t i = 0, number = 1; i < sizeof text; i++)
         text[i] = (uint8_t)((number = number * 1664525 + 1013904223) >> 24);
-    listener = add(RLListenerCreateWithHost(NULL, "localhost", NULL, acceptClient, NULL));
+    RLListenerRef listener = RLScheduleSource(RLListenerCreateWithHost(NULL, "localhost", NULL, acceptClient, NULL));
     RLDataRef address = RLListenerCopyAddress(listener); /* with the port that the system has chosen */
     for (int i = 0; i < clientCount; i++) {
         RLStreamContext context = {.info = text + i};
-        RLStreamRef client = add(RLStreamCreateConnectedToAddress(NULL, address, hear, &context));
+        RLStreamRef client = RLScheduleSource(RLStreamCreateConnectedToAddress(NULL, address, hear, &context));
         RLStreamSetReadCount(client, textLength);    /* a call for the text as a whole */
         RLStreamWrite(client, text + i, textLength); /* as soon as it is connected */
     }

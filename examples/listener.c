@@ -25,17 +25,12 @@ static void closeAll(void)
 
 static void serve(RLStreamRef stream, const RLStreamEvent *event, void *info)
 {
-    (void)info;
-    if (event->type == kRLStreamEventHasBytesAvailable) {
-        RLStreamWrite(stream, event->bytes, event->length);
-        RLStreamShutdown(stream);
-    } else { /* the client has closed */
-        waiting--;
-        RLStreamClose(stream);
-        setEnabled(1);
-        if (++served == clientCount)
-            closeAll();
-    }
+    (void)event, (void)info; /* the client has closed, since what it sends is forwarded */
+    waiting--;
+    RLStreamClose(stream);
+    setEnabled(1);
+    if (++served == clientCount)
+        closeAll();
 }
 
 static void accepted(RLListenerRef listener, int descriptor, void *info)
@@ -45,19 +40,18 @@ static void accepted(RLListenerRef listener, int descriptor, void *info)
         printf("other clients have to wait: %s\n", strerror(RLListenerGetError(listener)));
     setEnabled(0); /* until this one is done */
     most = ++waiting > most ? waiting : most;
-    RLStreamRef stream = RLStreamCreate(NULL, descriptor, 1, serve, NULL);
+    RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, descriptor, 1, serve, NULL));
     setsockopt(RLStreamGetNativeDescriptor(stream), SOL_SOCKET, SO_KEEPALIVE, &(int){1},
-               sizeof(int)); /* as you like it */
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
-    RLRelease(stream);
+               sizeof(int));         /* as you like it */
+    RLStreamForward(stream, stream); /* what the client says is the answer */
 }
 
 static void talk(RLStreamRef stream, const RLStreamEvent *event, void *answers)
 {
-    if (event->type == kRLStreamEventHasBytesAvailable && memcmp(event->bytes, "hello", 5) == 0)
-        ++*(int *)answers;
-    else if (event->type != kRLStreamEventOpenCompleted)
-        RLStreamClose(stream);
+    if (event->type == kRLStreamEventOpenCompleted)
+        return;
+    *(int *)answers += event->length == 5 && memcmp(event->bytes, "hello", 5) == 0; /* or an error */
+    RLStreamClose(stream);
 }
 
 int main(void)
@@ -80,10 +74,8 @@ int main(void)
                    RLListenerIsEnabled(listener) ? "accepts" : "waits");
         }
         RLDataRef address = RLListenerCopyAddress(listener);
-        RLStreamRef client = RLStreamCreateConnectedToAddress(NULL, address, talk, &context);
-        RLRunLoopAddSource(RLRunLoopGetCurrent(), client, kRLRunLoopDefaultMode);
+        RLStreamRef client = RLScheduleSource(RLStreamCreateConnectedToAddress(NULL, address, talk, &context));
         RLStreamWrite(client, "hello", 5);
-        RLRelease(client);
         RLRelease(address);
     }
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until nothing is left */

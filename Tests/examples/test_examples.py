@@ -60,13 +60,14 @@ PROGRAMS = [
     "timeout",
     "timers",
     "tls",
+    "upload",
     "users",
     "values",
     "workers",
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
 WITH_KIT = ["chat", "children", "echo", "file-watch", "listener", "relay", "resolve", "signals", "stream-filter", "tls",
-            "workers"]  # linked with librunloop-kit, too
+            "upload", "workers"]  # linked with librunloop-kit, too
 WITH_TLS = ["tls"]  # linked with OpenSSL, too
 WITH_TRACE = ["metrics", "stalls"]  # linked with librunloop-trace, too
 WITH_LIBRARY = ["curl", "dbus", "ev", "event", "glib", "sd-event", "uv"]  # with an adapter: Tests/guest compiles and runs them
