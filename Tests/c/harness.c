@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -106,11 +107,22 @@ TCase *add_case(Suite *suite, const char *name, double seconds)
     return tcase;
 }
 
+/* A login shell often allows 1024 descriptors, which is too few for both ends of a thousand connections. */
+static void allow_descriptors(rlim_t wanted)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted)
+        return;
+    limit.rlim_cur = limit.rlim_max < wanted ? limit.rlim_max : wanted;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 /* Tests are processes of their own: whatever becomes of them, their files go. Other users may go through, as some tests do. */
 int main(void)
 {
     char directory[OWN_DIRECTORY_SIZE];
     SRunner *runner = srunner_create(suite_under_test());
+    allow_descriptors(4096);
     make_own_directory(directory);
     chmod(directory, 0711);
     setenv("TMPDIR", directory, 1);

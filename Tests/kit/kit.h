@@ -4,6 +4,7 @@
 #include "harness.h"
 #include <RunLoopKit/RunLoopKit.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
@@ -13,6 +14,16 @@
 #ifndef THREAD_SANITIZED
 #define THREAD_SANITIZED 0
 #endif
+
+/* Whether there is an address of IPv6: sockets of it may be bound without, and then serve IPv4 only. */
+static inline bool has_ipv6(void)
+{
+    struct sockaddr_in6 own = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(AF_INET6, SOCK_STREAM, 0);
+    bool is_there = fd >= 0 && bind(fd, (struct sockaddr *)&own, sizeof own) == 0;
+    close(fd);
+    return is_there;
+}
 
 /* Calls a function with stderr in a pipe, and puts what it has written into text. errno stays as the function leaves it. */
 static inline void capture_stderr(void (*body)(void), char *text, size_t size)

@@ -2,7 +2,6 @@
 #include "kit.h"
 #include "../own-directory.h"
 
-#include <netinet/in.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -69,7 +68,8 @@ START_TEST(tcp_of_both_families)
         add(listener);
         int port = RLListenerGetPort(listener);
         ck_assert_int_gt(port, 0);
-        assert_accepts(connect_client());
+        if (hosts[i] != NULL || has_ipv6())
+            assert_accepts(connect_client());
         if (hosts[i] == NULL) { /* IPv4 too, also if the socket is one of IPv6 */
             int fd = socket(AF_INET, SOCK_STREAM, 0);
             struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
