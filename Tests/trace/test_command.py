@@ -33,7 +33,9 @@ def idle(tmp_path_factory):
 def test_a_signal_that_would_end_the_command_ends_the_program_and_what_was_recorded_is_written(idle, tmp_path, command, number):
     environment = dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path), TMPDIR=str(tmp_path))
     words = ["-o", tmp_path / "out"] if command == "trace" else []
-    with subprocess.Popen([COMMAND, command, *words, idle], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    # A hang-up that is ignored stays so: under nohup the tests ignore it.
+    heard = ["env", "--default-signal=HUP"]
+    with subprocess.Popen([*heard, COMMAND, command, *words, idle], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, env=environment) as running:
         process = int(running.stdout.readline())
         running.send_signal(number)
