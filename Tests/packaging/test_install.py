@@ -120,6 +120,14 @@ def test_man_shows_a_page(installed, name):
     assert ("RLRunLoopAddTimer" if name[0] != "r" else name) in shown and "SEE ALSO" in shown
 
 
+def test_what_the_page_about_debugging_names_is_where_it_says(installed):
+    documents = installed / "usr/share/doc/runloop"
+    text = (documents / "docs/DEBUGGING.md").read_text()
+    named = set(re.findall(r"/share/runloop/(\w+\.\w+)", text)) | set(re.findall(r"`([\w-]+\.bt)`", text))
+    assert len(named) == 4 and [name for name in named if not (installed / "usr/share/runloop" / name).exists()] == []
+    assert "/usr/local/" not in text
+
+
 def test_nothing_installed_names_the_place_of_installation(installed):
     text = (installed / "usr/lib/pkgconfig/runloop.pc").read_text()
     assert str(installed) not in text and str(ROOT) not in text
