@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The buckets beside a list that is sorted anew whenever somebody asks it.
+/// The buckets beside a list that is always sorted.
 @Suite struct DeadlineQueueTests {
     /// Where deadlines lie: how a walk spreads them.
     enum Spread: CaseIterable, Sendable {
@@ -146,7 +146,7 @@ private struct DeadlineWalk {
 
     private mutating func walk(_ steps: Int) -> String? {
         var queue = DeadlineQueue()
-        var model = [UInt64?](repeating: nil, count: timers.count)
+        var model = SortedList(timers: timers.count)
         var count = 0
         for step in 0..<steps {
             let which = random.below(timers.count)
@@ -154,7 +154,7 @@ private struct DeadlineWalk {
             // Long stretches of growing and of shrinking, so that all sizes occur.
             let isGrowing = step / 1_500 % 2 == 0
             switch random.below(isGrowing ? 8 : 14) {
-            case 0...4 where model[which] == nil:
+            case 0...4 where model.deadlines[which] == nil:
                 arrive(timer)
                 let deadline = deadline()
                 count += 1
@@ -164,40 +164,42 @@ private struct DeadlineWalk {
                     guard queue.reserve(count) else { return "out of memory" }
                     queue.insert(timer, at: deadline)
                 }
-                model[which] = deadline
+                model.set(which, to: deadline, arrivals)
             case 0...4:
                 arrive(timer)
                 let deadline = deadline()
                 if random.chance(50) || !queue.tryMove(.queued(at: timer.position.pointee), to: deadline) {
                     queue.move(timer, to: deadline)
                 }
-                model[which] = deadline
-            case 5...7 where model[which] != nil:
+                model.set(which, to: deadline, arrivals)
+            case 5...7 where model.deadlines[which] != nil:
                 if random.chance(50), queue.tryRemove(.queued(at: timer.position.pointee)) {
                     timer.position.pointee = IndexedHeap<TimerKey>.absent
                 } else {
                     queue.remove(timer)
                 }
-                model[which] = nil
+                model.set(which, to: nil, 0)
                 count -= 1
             case 8...:
                 // The clock goes on, and what is due fires; sometimes it jumps.
                 now += spread == .past ? 1_000 : random.chance(2) ? 1 << 45 : UInt64(random.below(2_000_000))
                 for _ in 0..<random.below(6) {
-                    let expected = first(of: model)
-                    guard let index = timers.firstIndex(where: { $0 == queue.first()?.timer }) else {
-                        if expected != nil { return "step \(step): nothing is first" }
+                    let found = queue.first()?.timer
+                    guard let expected = model.first else {
+                        if found != nil { return "step \(step): something is first" }
                         break
                     }
-                    if index != expected { return "step \(step): timer \(index) is first instead of \(expected ?? -1)" }
-                    queue.remove(timers[index])
-                    model[index] = nil
+                    if found != timers[expected] { return "step \(step): timer \(expected) is not first" }
+                    queue.remove(timers[expected])
+                    model.set(expected, to: nil, 0)
                     count -= 1
                 }
             default: break
             }
-            if let known = model[which], queue.deadline(of: timer) != known { return "step \(step): the deadline of timer \(which)" }
-            if (model[which] != nil) != timer.isQueued { return "step \(step): timer \(which) is queued: \(timer.isQueued)" }
+            if let known = model.deadlines[which], queue.deadline(of: timer) != known {
+                return "step \(step): the deadline of timer \(which)"
+            }
+            if (model.deadlines[which] != nil) != timer.isQueued { return "step \(step): timer \(which) is queued: \(timer.isQueued)" }
             if step % 256 == 0, let problem = compare(&queue, model) { return "step \(step): \(problem)" }
         }
         return drain(&queue, &model)
@@ -208,28 +210,22 @@ private struct DeadlineWalk {
         timer.pointee.arrival = arrivals
     }
 
-    private func first(of model: [UInt64?]) -> Int? {
-        model.indices.filter { model[$0] != nil }.min {
-            (model[$0]!, timers[$0].pointee.arrival) < (model[$1]!, timers[$1].pointee.arrival)
-        }
-    }
-
-    private func compare(_ queue: inout DeadlineQueue, _ model: [UInt64?]) -> String? {
-        for (index, deadline) in model.enumerated() {
+    private func compare(_ queue: inout DeadlineQueue, _ model: SortedList) -> String? {
+        for (index, deadline) in model.deadlines.enumerated() {
             if let deadline, queue.deadline(of: timers[index]) != deadline { return "the deadline of timer \(index)" }
         }
         return nil
     }
 
-    private func drain(_ queue: inout DeadlineQueue, _ model: inout [UInt64?]) -> String? {
+    private func drain(_ queue: inout DeadlineQueue, _ model: inout SortedList) -> String? {
         while let (timer, key) = queue.first() {
-            guard let index = first(of: model), timers[index] == timer, model[index] == key.deadline else {
+            guard let index = model.first, timers[index] == timer, model.deadlines[index] == key.deadline else {
                 return "the order of the last ones"
             }
             queue.remove(timer)
-            model[index] = nil
+            model.set(index, to: nil, 0)
         }
-        return model.allSatisfy { $0 == nil } ? nil : "something is left over"
+        return model.first == nil ? nil : "something is left over"
     }
 
     /// All for one deadline, some of which are moved there later.
@@ -253,5 +249,39 @@ private struct DeadlineWalk {
             queue.remove(timers[index])
         }
         return queue.first() == nil
+    }
+}
+
+/// The numbers of the timers that are queued, by deadline and arrival.
+private struct SortedList {
+    /// By the number of the timer; nil: it is not queued.
+    private(set) var deadlines: [UInt64?]
+    private var arrivals: [UInt]
+    private var order: [Int] = []
+
+    init(timers: Int) {
+        deadlines = Array(repeating: nil, count: timers)
+        arrivals = Array(repeating: 0, count: timers)
+    }
+
+    var first: Int? { order.first }
+
+    mutating func set(_ timer: Int, to deadline: UInt64?, _ arrival: UInt) {
+        if let old = deadlines[timer] { order.remove(at: index(of: old, arrivals[timer])) }
+        if let deadline { order.insert(timer, at: index(of: deadline, arrival)) }
+        deadlines[timer] = deadline
+        arrivals[timer] = arrival
+    }
+
+    /// Where the first is that does not come before these.
+    private func index(of deadline: UInt64, _ arrival: UInt) -> Int {
+        var (low, high) = (0, order.count)
+        while low < high {
+            let middle = (low + high) / 2
+            let timer = order[middle]
+            let isBefore = deadlines[timer]! < deadline || (deadlines[timer]! == deadline && arrivals[timer] < arrival)
+            if isBefore { low = middle + 1 } else { high = middle }
+        }
+        return low
     }
 }
