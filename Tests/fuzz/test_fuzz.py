@@ -1,4 +1,4 @@
-"""Half a minute of libFuzzer on what comes from other processes, and a minute, or RL_FUZZ_SECONDS, of the API fuzzer: see Makefile."""
+"""20 seconds of libFuzzer on what comes from other processes, and 40, or RL_FUZZ_SECONDS, of the API fuzzer: see Makefile."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("RL_BUILD", HERE.parents[1] / "build")).resolve()
-SECONDS = int(os.environ.get("RL_FUZZ_SECONDS", "60"))
+SECONDS = int(os.environ.get("RL_FUZZ_SECONDS", "40"))
 
 
 @pytest.mark.skipif(shutil.which("swiftc") is None, reason="swiftc is not installed")
