@@ -34,20 +34,15 @@ static void resolved(RLHostResolveRef resolve, RLArrayRef addresses, int error, 
     }
 }
 
-static RLHostResolveRef ask(RLWorkersRef workers, Query *query, RLTimeInterval timeout)
+static void ask(RLWorkersRef workers, Query *query, RLTimeInterval timeout)
 {
     RLWorkContext context = {.info = query};
     /* Figures need no network: a program leaves AI_NUMERICHOST out. */
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
-    RLHostResolveRef resolve = RLHostResolveCreate(NULL, query->name, "80", &hints, timeout, resolved, &context);
-    if (resolve == NULL) {
+    RLHostResolveRef resolve =
+        RLScheduleSource(RLHostResolveCreate(NULL, query->name, "80", &hints, timeout, resolved, &context));
+    if (resolve == NULL || !RLWorkersSubmit(workers, resolve)) /* the loop keeps it until it has called */
         perror("resolve");
-        return NULL;
-    }
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), resolve, kRLRunLoopDefaultMode);
-    if (!RLWorkersSubmit(workers, resolve))
-        perror("resolve: workers");
-    return resolve;
 }
 
 /* Keeps its thread until it is not wanted any more. */
@@ -61,16 +56,15 @@ int main(void)
 {
     RLWorkersRef workers = RLWorkersCreate(NULL, 1);
     Query queries[] = {{.name = "127.0.0.1"}, {.name = "no.such.host"}, {.name = "192.0.2.1"}};
-    RLHostResolveRef resolves[3];
     puts("an address, and a name that nothing knows");
     for (int i = 0; i < 2; i++)
-        resolves[i] = ask(workers, &queries[i], 30);
+        ask(workers, &queries[i], 30);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0);
 
     puts("another work has the only thread");
     RLWorkRef work = RLWorkCreate(NULL, 0, keepThread, NULL, NULL);
     RLWorkersSubmit(workers, work);
-    resolves[2] = ask(workers, &queries[2], 0.01);
+    ask(workers, &queries[2], 0.01);
     int ok = result == kRLRunLoopRunFinished &&
              RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0) == kRLRunLoopRunFinished && queries[0].count == 1 &&
              queries[1].error == EAI_NONAME && queries[2].error == kRLHostResolveTimedOut;
@@ -78,7 +72,5 @@ int main(void)
     RLWorkCancel(work);
     RLRelease(workers); /* waits for its thread */
     RLRelease(work);
-    for (int i = 0; i < 3; i++)
-        RLRelease(resolves[i]);
     return ok ? 0 : 1;
 }

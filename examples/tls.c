@@ -80,18 +80,14 @@ static int meet(SSL_CTX *clients, SSL_CTX *servers)
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0)
         fail("no sockets");
     RLStreamContext context = {.info = &answered};
-    RLStreamRef client = RLStreamCreate(NULL, ends[0], 1, call, &context);
-    RLStreamRef server = RLStreamCreate(NULL, ends[1], 1, serve, NULL);
+    RLStreamRef client = RLScheduleSource(RLStreamCreate(NULL, ends[0], 1, call, &context));
+    RLStreamRef server = RLScheduleSource(RLStreamCreate(NULL, ends[1], 1, serve, NULL));
     if (!RLStreamStartTLSAsClient(client, clients, "localhost") || !RLStreamStartTLSAsServer(server, servers))
         fail("TLS does not start");
     RLStreamSetReadDelimiter(client, "\n", 1, 100);
     RLStreamSetReadDelimiter(server, "\n", 1, 100);
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), client, kRLRunLoopDefaultMode);
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), server, kRLRunLoopDefaultMode);
     RLStreamWrite(client, "good day\n", 9); /* waits until the server is known */
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0);
-    RLRelease(client);
-    RLRelease(server);
     return answered;
 }
 
