@@ -68,10 +68,76 @@ START_TEST(requests_wait_when_the_source_leaves_the_mode)
 }
 END_TEST
 
+/* ---- another descriptor ---- */
+
+enum { ALL = 4 };
+static int client_may_go[2], has_sent[2], other_ends[2], noted;
+
+/* The first request is served alone. */
+static void note_and_stop(const char *text)
+{
+    note(text);
+    if (++noted == 1 || noted == ALL)
+        RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+static RLDataRef note_request(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data,
+                              UNUSED void *info)
+{
+    note_and_stop("request");
+    return NULL;
+}
+
+static int other_descriptor(UNUSED void *info) { return other_ends[0]; }
+
+static void note_descriptor(UNUSED void *info)
+{
+    char byte;
+    require(read(other_ends[0], &byte, 1) == 1);
+    note_and_stop("descriptor");
+}
+
+static void send_one_then_two(void)
+{
+    char byte;
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
+    for (int id = 0; id < 3; id++) {
+        child_assert(id != 1 || read(client_may_go[0], &byte, 1) == 1);
+        child_assert(RLMessagePortSendRequest(remote, id, NULL, 20, 0, NULL, NULL) == kRLMessagePortSuccess);
+    }
+    child_assert(write(has_sent[1], "x", 1) == 1);
+    pause();
+}
+
+/* Two requests and the descriptor become ready in this order, and one look at the kernel finds them. */
+START_TEST(a_descriptor_that_is_ready_comes_before_the_next_request)
+{
+    char byte;
+    struct server server;
+    serve(&server, NAME, note_request, NULL);
+    require(pipe(client_may_go) == 0 && pipe(has_sent) == 0);
+    make_pipe(other_ends);
+    other_source = make_port_source(0, other_descriptor, note_descriptor, NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), other_source, MODE);
+    pid_t child = fork_child();
+    if (child == 0)
+        send_one_then_two();
+    RLRunLoopRun();
+    assert_notes("request");
+    require(write(client_may_go[1], "x", 1) == 1 && read(has_sent[0], &byte, 1) == 1);
+    require(write(other_ends[1], "x", 1) == 1);
+    RLRunLoopRun();
+    assert_notes("request descriptor request");
+    end_process(child, SIGKILL);
+    drop_source(other_source);
+    close_pipe(other_ends);
+    end_server(&server);
+}
+END_TEST
+
 /* ---- a client that is gone, and has not read what it was sent ---- */
 
 enum { IN_FILE = 40000, ASKED = 30, LARGE = 3, LAST = 3 };
-static int client_may_go[2];
 
 static RLDataRef receive_and_answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
@@ -133,6 +199,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, requests_without_reply_take_turns_with_others);
     tcase_add_loop_test(tcase, requests_wait_when_the_source_leaves_the_mode, 0, 2);
+    tcase_add_test(tcase, a_descriptor_that_is_ready_comes_before_the_next_request);
     tcase_add_loop_test(tcase, requests_arrive_although_their_client_left_replies_unread, 0, 3);
     return suite;
 }

@@ -325,58 +325,6 @@ START_TEST(two_loops_serve_a_ring)
 }
 END_TEST
 
-/* ---- a run for each message ---- */
-
-enum { AT_ONCE = 300, MOST_IN_A_ROW = 34 };
-
-static void send_at_once(void)
-{
-    RLMessagePortRef remote = connect_to_server();
-    int id = send_until_ring(remote);
-    for (int more = 0; more < AT_ONCE; more++)
-        child_assert(send_one(remote, 0, id++, SMALL, 50) == kRLMessagePortSuccess);
-    shared->answers = 1;
-    pause();
-}
-
-static int in_a_row, most_in_a_row;
-
-static int ready_descriptor(void *info) { return *(int *)info; }
-
-static void end_row(UNUSED void *info) { in_a_row = 0; }
-
-/* The next entry is known without asking the kernel; another descriptor has its turn all the same: after 17,
- * which may begin anew when it comes. Also when the port ends
- * with entries unread. */
-START_TEST(runs_for_one_message_each)
-{
-    int ends[2], before = -1;
-    pid_t child = start(send_at_once);
-    serve_until_ring();
-    while (!shared->answers)
-        sched_yield();
-    require(pipe(ends) == 0 && write(ends[1], "x", 1) == 1);
-    RLRunLoopSourceRef other = make_port_source(0, ready_descriptor, end_row, &ends[0]);
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), other, MODE);
-    while (shared->received < shared->sent - _i * AT_ONCE / 2) {
-        before = shared->received;
-        ck_assert_int_eq(RLRunLoopRunInMode(MODE, 50, true), kRLRunLoopRunHandledSource);
-        ck_assert_int_le(shared->received, before + 1);
-        in_a_row += shared->received - before;
-        most_in_a_row = in_a_row > most_in_a_row ? in_a_row : most_in_a_row;
-    }
-    ck_assert_int_le(most_in_a_row, MOST_IN_A_ROW);
-    finish();
-    server.port = NULL;
-    for (int run = 0; run < 5; run++)
-        ck_assert_int_eq(RLRunLoopRunInMode(MODE, 50, true), kRLRunLoopRunHandledSource);
-    drop_source(other);
-    close_pipe(ends);
-    end_process(child, SIGKILL);
-    use_own_directory();
-}
-END_TEST
-
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-ring");
@@ -392,6 +340,5 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, only_streams_have_a_ring);
     tcase_add_test(tcase, a_client_forks);
     tcase_add_test(tcase, two_loops_serve_a_ring);
-    tcase_add_loop_test(tcase, runs_for_one_message_each, 0, 2);
     return suite;
 }

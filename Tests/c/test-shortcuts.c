@@ -64,11 +64,14 @@ static void remove_port(void) { RLRunLoopRemoveSource(rl, port_source, MODE); }
 START_TEST(other_loop_a_source_that_left_the_mode_gets_no_further_message_in_it)
 {
     RLRunLoopAddSource(rl, port_source, OTHER);
+    /* Without it the mode would be empty, which ends the run. */
+    make_other(0);
     deed = remove_port;
     run();
     assert_notes("first");
     RLRunLoopRunInMode(OTHER, 0.02, 0);
     assert_notes("second");
+    drop_source(other);
 }
 END_TEST
 
@@ -154,6 +157,22 @@ START_TEST(signals_of_a_source_in_two_loops_are_seen_too)
     RLRunLoopAddSource(looper.loop, other, OTHER);
     RLRunLoopAddSource(rl, other, MODE);
     deed = signal_other;
+    run();
+    assert_notes("first other second");
+    drop_source(other);
+    looper_stop(&looper);
+}
+END_TEST
+
+static void add_other(void) { RLRunLoopAddSource(rl, other, MODE); }
+
+START_TEST(signals_of_a_source_that_another_loop_has_are_seen_when_it_is_added)
+{
+    looper_start(&looper);
+    other = make_source(-1, note_info, "other");
+    RLRunLoopAddSource(looper.loop, other, OTHER);
+    signal_other();
+    deed = add_other;
     run();
     assert_notes("first other second");
     drop_source(other);
@@ -325,6 +344,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tests, functions_that_were_taken_out_of_the_inbox_come_first);
     tcase_add_test(tests, signals_another_source_that_is_signalled_comes_first);
     tcase_add_test(tests, signals_of_a_source_in_two_loops_are_seen_too);
+    tcase_add_test(tests, signals_of_a_source_that_another_loop_has_are_seen_when_it_is_added);
     tcase_add_test(tests, queued_sources_a_source_whose_signal_a_nested_run_took_comes_first);
     tcase_add_loop_test(tests, observers_hear_of_a_pass_before_the_next_message, 0, 2);
     tcase_add_test(tests, autoreleased_objects_are_released_before_the_next_message);
