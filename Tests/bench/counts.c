@@ -208,7 +208,7 @@ static const struct { const char *name; void (*run)(void); } all[] = {
     { "port-message", port_message },         { "message-ask", message_ask },
     { "message-ask-large", message_ask_large }, { "message-serve", message_serve },
     { "message-send", message_send },
-    { "message-receive", message_receive },
+    { "message-receive", message_receive },   { "message-receive-all", message_receive_all },
 };
 
 int main(int argc, char **argv)

@@ -90,13 +90,14 @@ extension RunLoopPointer {
             if _slowPath(Probe.isSet) { Probe.tell(.willPass, .pass, self, 0, UnsafeRawPointer(mode.pointee.name)) }
 
             // 2, 3: notify observers that timers, then sources are about to be handled.
-            if observes(mode, .beforeTimers, .beforeSources) {
+            var called = observes(mode, .beforeTimers, .beforeSources)
+            if called {
                 notify(mode, .beforeTimers)
                 notify(mode, .beforeSources)
             }
 
             // 4: call functions, perform signalled sources, then call the functions that those queued.
-            var called = performFunctions(mode)
+            called = performFunctions(mode) || called
             var handled = performSignalledSources(mode, onlyOne: onlyOne)
             if handled { called = performFunctions(mode) || called }
             dropOutdatedEvents(mode, handled || called)
@@ -196,11 +197,11 @@ extension RunLoopPointer {
         fetchEvents(mode)
     }
 
-    /// Drops events of an earlier pass if anything other than a source on a descriptor has been called since, which may have read what was
-    /// reported. Otherwise these events are dispatched without another system call.
+    /// Drops events of an earlier pass if anything other than a source on a descriptor has been called since, in this pass (`called`) or at
+    /// the end of the last one, as that may have read what was reported. Otherwise these events are dispatched without another system call.
     private func dropOutdatedEvents(_ mode: ModePointer, _ called: Bool) {
         if pointee.eventBatch.isEmpty { return }
-        if called || mode.pointee.firedTimersLast || observes(mode, .beforeTimers, .beforeSources) { dropEvents() }
+        if called || mode.pointee.firedTimersLast { dropEvents() }
     }
 
     /// Whether step 9 can follow at once. The kernel is asked first only if an observer would be notified of waiting: otherwise a sleep that

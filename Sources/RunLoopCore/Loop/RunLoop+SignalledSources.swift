@@ -123,8 +123,8 @@ extension RunLoopPointer {
         }
         if SharedSignals.count != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let registration = first else { return nil }
-        if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, !registration.isQueued,
-            containsInlined(set, .mode(mode)),
+        // If it was queued already, the queue of the mode would not be empty.
+        if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, containsInlined(set, .mode(mode)),
             pointee.signalledBatch.reserveInlined(pointee.signalledBatch.count + 1)
         {
             return registration.source
