@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 from installing import installed  # noqa: F401 (a fixture)
-from library import output
+from library import ROOT, output
 
 #: One callback for each kind, which all call `reached` and stop the loop.
 PROGRAM = r"""
@@ -87,11 +87,17 @@ def program(installed, tmp_path_factory):
     return build(installed, tmp_path_factory.mktemp("debugging"), PROGRAM)
 
 
-def backtrace(program, kind, debug_files):
+def gdb(program, kind, debug_files, *commands):
+    """What gdb and the program print."""
     if shutil.which("gdb") is None:
         pytest.skip("gdb is not installed")
-    lines = output("gdb", "-nx", "-q", "-batch", "-iex", f"set debug-file-directory {debug_files}", "-iex", "set auto-load off",
-                   "-ex", "break reached", "-ex", "run", "-ex", "backtrace", "--args", program, kind).splitlines()
+    words = ["-nx", "-q", "-batch", "-iex", f"set debug-file-directory {debug_files}", "-iex", "set auto-load off"]
+    words += [word for command in commands for word in ("-ex", command)]
+    return subprocess.run(["gdb", *words, "--args", program, kind], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
+
+
+def backtrace(program, kind, debug_files):
+    lines = gdb(program, kind, debug_files, "break reached", "run", "backtrace").splitlines()
     return [line for line in lines if re.match(r"#\d+\s", line)]
 
 
@@ -114,6 +120,13 @@ def test_gdb_shows_all_with_the_installed_debug_information(installed, program):
     assert any("iterate" in frame for frame in frames)
     assert not any("??" in frame for frame in frames)
     assert any(re.search(r"\bRunLoopCore/Loop/Run\.swift:\d+$", frame) for frame in shown), shown
+
+
+@pytest.mark.parametrize("has_debug_files", [False, True])
+def test_gdb_shows_objects_by_the_commands_of_the_page(installed, program, tmp_path, has_debug_files):
+    commands = re.findall(r"^\(gdb\) (.*)$", (ROOT / "docs/DEBUGGING.md").read_text(), re.MULTILINE)
+    shown = gdb(program, "timer", installed / "usr/lib/debug" if has_debug_files else tmp_path, "break tick", "run", *commands)
+    assert re.findall(r"^<(\w+) 0x", shown, re.MULTILINE) == ["RLRunLoop", "RLRunLoopTimer"], shown
 
 
 @pytest.mark.parametrize("kind", CALLOUTS)
