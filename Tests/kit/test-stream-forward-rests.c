@@ -72,6 +72,41 @@ START_TEST(bytes_come_before_the_failure_of_a_filter)
 }
 END_TEST
 
+static int freed;
+static void count_freed(UNUSED const void *info) { freed++; }
+
+/* Each stream has the only reference to the next. They share a descriptor, as there may not be that many. */
+static void make_chain(RLStreamRef *first, int length)
+{
+    int ends[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    RLStreamContext context = {.release = count_freed};
+    *first = NULL;
+    for (int i = 0; i < length; i++) {
+        RLStreamRef stream = RLStreamCreate(NULL, ends[0], 0, ear_hears, &context);
+        require(stream != NULL && (*first == NULL || RLStreamForward(stream, *first)));
+        if (*first != NULL)
+            RLRelease(*first);
+        *first = stream;
+    }
+    freed = 0;
+    close_pipe(ends);
+}
+
+/* However many they are, the stack of a thread is enough. */
+START_TEST(a_long_chain_is_freed)
+{
+    enum { length = SCALED(100000) };
+    RLStreamRef first;
+    make_chain(&first, length);
+    if (_i == 1)
+        RLStreamClose(first);
+    ck_assert_int_eq(freed, _i == 1 ? length - 1 : 0);
+    RLRelease(first);
+    ck_assert_int_eq(freed, length);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("resting streams");
@@ -79,5 +114,6 @@ Suite *suite_under_test(void)
     tcase_add_test(all, a_filter_fails_that_holds_writes_back);
     tcase_add_test(all, an_echo_that_rests_is_freed);
     tcase_add_test(all, bytes_come_before_the_failure_of_a_filter);
+    tcase_add_loop_test(all, a_long_chain_is_freed, 0, 2);
     return suite;
 }

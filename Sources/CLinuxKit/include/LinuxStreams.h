@@ -120,9 +120,12 @@ static inline const void *linux_find(const void *bytes, long count, const void *
 
 /* -- What a thread knows of streams --------------------------------------------------------------------------------- */
 
-/* Thread-local, which Swift cannot import: the innermost call that the thread makes of a stream, and memory for the next one. */
+/* Thread-local, which Swift cannot import: the innermost call that the thread makes of a stream, and memory for the next one. And of
+   chains of forwarded streams: the streams that are freed and have to be ended, whether the thread is about to add one, and whether it
+   is about to end them all. */
 struct linux_stream_thread {
-    void *innermost, *spare;
+    void *innermost, *spare, *freed;
+    uint8_t collects, drains;
 };
 extern __thread struct linux_stream_thread linux_stream_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));

@@ -75,7 +75,30 @@ extension StreamPointer {
     }
 
     private func release(_ other: StreamPointer?) {
-        if let other, other != self { RLRelease(UnsafeRawPointer(other.source)) }
+        guard let other, other != self else { return }
+        // It may be freed, and then release the stream that it is forwarded to, and so on. However long that chain is, this stack is
+        // enough: each is ended when the end of the one before has returned.
+        let thread = linux_this_stream_thread().unsafelyUnwrapped
+        thread.pointee.collects = 1
+        RLRelease(UnsafeRawPointer(other.source))
+        thread.pointee.collects = 0
+        if thread.pointee.drains != 0 { return }
+        thread.pointee.drains = 1
+        while let freed = thread.pointee.freed {
+            let stream = StreamPointer(info: freed)
+            thread.pointee.freed = UnsafeMutableRawPointer(stream.pointee.nextFreed)
+            stream.endFreed()
+        }
+        thread.pointee.drains = 0
+    }
+
+    /// Whether `release` has freed the handle on this thread, and is going to end the stream. Any thread.
+    func isCollected() -> Bool {
+        let thread = linux_this_stream_thread().unsafelyUnwrapped
+        if thread.pointee.collects == 0 { return false }
+        pointee.nextFreed = thread.pointee.freed.map { StreamPointer(info: $0) }
+        thread.pointee.freed = UnsafeMutableRawPointer(self)
+        return true
     }
 
     /// Writes a piece to the target. False if that does not take it: this stream is forwarded no more. On the loop's thread, in `deliver`;

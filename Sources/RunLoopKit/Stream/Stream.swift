@@ -66,6 +66,8 @@ struct Stream: ~Copyable, KitStorage {
     var isUnread = false
     /// Whether the stream closes when all is written, or cannot be.
     var closesWhenWritten = false
+    /// The next of those that a thread is about to end, after their handles were freed. That thread.
+    var nextFreed: StreamPointer?
 
     fileprivate init(
         _ descriptor: Int32, isSocket: Bool, _ callout: RLStreamCallBack?, _ client: ClientContext, _ loops: consuming ServingLoops
@@ -318,8 +320,13 @@ extension StreamPointer {
         if let handle { RLRelease(UnsafeRawPointer(handle)) }
     }
 
-    /// The source of the stream was freed, and gives up its reference to the memory.
+    /// The source of the stream was freed.
     fileprivate func handleWasFreed() {
+        if !isCollected() { endFreed() }
+    }
+
+    /// Ends a stream whose source was freed, and gives up the source's reference to the memory. Any thread, without a lock.
+    func endFreed() {
         preservingSystemError { end(nil) }
         pointee.object.client.releaseInfo()
         dropMemory()

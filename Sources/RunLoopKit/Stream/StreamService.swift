@@ -113,6 +113,8 @@ struct StreamService: BitwiseCopyable {
         let thread = linux_this_stream_thread().unsafelyUnwrapped
         free(thread.pointee.spare)
         thread.pointee.spare = nil
+        // A function of the client's may have ended the thread while it was ending a chain of forwarded streams.
+        thread.pointee.drains = 0
     }
 }
 
