@@ -14,7 +14,8 @@
  *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a
  *  loop, RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription()
  *  describes it. The kit uses the public functions of librunloop alone, and so does as every source does: it keeps its
- *  modes from being empty, calls on the loop's thread, and is removed from a loop whose thread ends.
+ *  modes from being empty, unless RLRunLoopSourceSetKeepsModeRunning() says otherwise, calls on the loop's thread, and
+ *  is removed from a loop whose thread ends.
  *
  *  What RLBase.h promises under "What every function promises" and "Misuse and failures" holds here, too. */
 #ifndef RUNLOOPKIT_RUNLOOPKIT_H

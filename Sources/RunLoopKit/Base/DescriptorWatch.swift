@@ -20,6 +20,8 @@ struct DescriptorWatch: BitwiseCopyable {
             }
             return nil
         }
+        // Whether their modes are kept from being empty, the handle says, which the program may have told not to.
+        RLRunLoopSourceSetKeepsModeRunning(source, 0)
         return DescriptorWatch(watch: watch, source: source)
     }
 

@@ -181,6 +181,8 @@ extension HostResolvePointer {
         context.release = { work in RLRelease(work) }
         let left = pointee.timeout - Double(linux_monotonic_time() &- start) * 1e-9
         let timer = RLRunLoopTimerCreateWithDelay(nil, max(left, 0), 0, { _, work in HostResolve.timeIsOver(work) }, &context)
+        // The work alone keeps its modes from being empty.
+        if let timer { RLRunLoopTimerSetKeepsModeRunning(timer, 0) }
         let new = timer.flatMap { makePlace(loop, $0) }
         if new == nil {
             Misuse.warn("RLHostResolve", "RLRunLoopAddSource", "out of memory: there is no time limit")
