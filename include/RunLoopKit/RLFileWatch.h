@@ -23,14 +23,16 @@
  *     there again. Events that come after it may be older than what is seen then.
  *   - kRLFileWatchNotWatched: a directory and what is below it is not watched, and `error` says why. ENOSPC: the user
  *     has no watches left (/proc/sys/fs/inotify/max_user_watches). EEXIST: it is watched under another path, as it is
- *     mounted at both, or as a root is a symbolic link to it. It is told once for each such directory, and it is not
- *     tried again until the directory is renamed, a root is gone, or everything is read again.
+ *     mounted at both, or as a root is a symbolic link to it. It is told once for each such directory, nothing below
+ *     its path is told from then on, and it is not tried again until the directory is renamed, a root is gone, or
+ *     everything is read again.
  *  Changes of one file that follow each other are one event if nothing else happened to its path in between.
  *
  *  A rename within the roots is one event with both paths. What is renamed to a place outside is removed, what comes
  *  from outside created, both with kRLFileWatchRenamed; and so are the two ends of a rename that the kernel has not
- *  reported together, which is rare. An exchange (RENAME_EXCHANGE) is a rename, and then kRLFileWatchMustScan for both
- *  paths; so is a rename there and back at once, which the kernel tells in the same way.
+ *  reported together, which is rare. An exchange (RENAME_EXCHANGE) is a rename, or what the kernel has told of it, and
+ *  then kRLFileWatchMustScan for both paths; so is a rename there and back at once, which the kernel tells in the same
+ *  way.
  *
  *  Latency
  *  -------

@@ -139,7 +139,7 @@ extension FileWatchPointer {
     private func entryChanged(_ directory: WatchedDirectoryPointer, _ event: linux_file_event) {
         let isDirectory = event.mask & linux_in_directory != 0
         if event.mask & linux_in_moved_to != 0 { return addFromOutside(event, directory) }
-        if event.mask & (linux_in_create | linux_in_delete) != 0 { directory.pointee.arrival.name = 0 }
+        if event.mask & (linux_in_create | linux_in_delete) != 0 { directory.pointee.arrival = WatchedDirectory.Arrival() }
         if event.mask & linux_in_create != 0 {
             pointee.events.add(directory, event.name, UInt(kRLFileWatchCreated), isDirectory: isDirectory)
             if isDirectory { addDirectory(event.name, to: directory, telling: .created) }
@@ -181,8 +181,9 @@ extension FileWatchPointer {
         }
         let isDirectory = from.mask & linux_in_directory != 0
         guard let other, let target else { return leftForOutside(from, old) }
-        let exchanged = mayBeExchange(from, old, other) ? old.pointee.arrival : nil
-        old.pointee.arrival.name = 0
+        let exchanged =
+            mayBeExchange(from, old, other) ? old.pointee.arrival : hasFilledGap(from, old, other, target) ? target.pointee.arrival : nil
+        old.pointee.arrival = WatchedDirectory.Arrival()
         // Also of an exchange: what looks like its second half may be the first half of another one.
         noteArrival(other, target, from: from)
         if isAround(other.name, in: target, old) || isAround(from.name, in: old, target) { pointee.readsAgain = true }
@@ -200,13 +201,13 @@ extension FileWatchPointer {
 
     private func leftForOutside(_ from: linux_file_event, _ directory: WatchedDirectoryPointer) {
         let arrival = directory.pointee.arrival
-        directory.pointee.arrival.name = 0
+        let isDirectory = from.mask & linux_in_directory != 0
+        directory.pointee.arrival = WatchedDirectory.Arrival(oldName: WatchedDirectory.Arrival.hash(from.name), isDirectory: isDirectory)
         pointee.events.forgetPaths()
         // What has just come here was exchanged, perhaps, for what leaves: it is here still.
         if arrival.name == WatchedDirectory.Arrival.hash(from.name) && !isGone(from.name, in: directory) {
             return setUncertain(from, directory, isDirectory: arrival.isDirectory)
         }
-        let isDirectory = from.mask & linux_in_directory != 0
         pointee.events.add(directory, from.name, UInt(kRLFileWatchRemoved | kRLFileWatchRenamed), isDirectory: isDirectory)
         drop(from.name, in: directory)
         pointee.events.forgetPaths()
@@ -250,6 +251,7 @@ extension FileWatchPointer {
     // The kernel tells an exchange of two files as two renames, there and back, and a rename there and back in the same way. Nothing else
     // happens to names in the two directories between those two, but anything may happen in others. If the other place is not watched, the
     // kernel tells an arrival and then a departure; and it merges the arrival with the event before, if that was one at the same name.
+    // If the other place is watched from the middle of the exchange on, a departure is told, and then a rename to the same name.
 
     private func noteArrival(_ to: linux_file_event, _ directory: WatchedDirectoryPointer, from: linux_file_event?) {
         directory.pointee.arrival = WatchedDirectory.Arrival(
@@ -265,6 +267,15 @@ extension FileWatchPointer {
         if arrival.oldWatch < 0 { return !isGone(from.name, in: directory) }
         if arrival.oldWatch != to.watch || arrival.oldName != WatchedDirectory.Arrival.hash(to.name) { return false }
         return arrival.drains == pointee.drains || !isUndone(from, directory, to)
+    }
+
+    /// Whether this may be the second half of an exchange with a directory that was not watched during the first half.
+    private func hasFilledGap(
+        _ from: linux_file_event, _ directory: WatchedDirectoryPointer, _ to: linux_file_event, _ target: WatchedDirectoryPointer
+    ) -> Bool {
+        let departure = target.pointee.arrival
+        if directory == target || departure.name != 0 || departure.oldName != WatchedDirectory.Arrival.hash(to.name) { return false }
+        return !isGone(from.name, in: directory)
     }
 
     /// Whether nothing is at a place. If the path leads to another directory by now, that is not known.
@@ -303,7 +314,7 @@ extension FileWatchPointer {
             root = pointee.directories.root(after: here)
             pointee.directories.dropBelow(here)
             pointee.directories.setWatch(of: here, to: -1)
-            here.pointee.arrival.name = 0
+            here.pointee.arrival = WatchedDirectory.Arrival()
         }
         pointee.directories.forgetEnded()
         root = pointee.directories.firstRoot

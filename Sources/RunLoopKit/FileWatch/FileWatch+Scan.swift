@@ -18,6 +18,8 @@ extension FileWatchPointer {
         if !isRecursive { return }
         let known = pointee.directories.find(name, in: parent)
         guard let directory = known ?? pointee.directories.add(name, to: parent) else { return refuse(parent, name, ENOMEM) }
+        // The tree may be wrong here once more, as something has happened since it was repaired.
+        parent.pointee.repairs = 0
         // Known already, from reading its parent; but it may have been replaced since.
         directory.willTell(what)
         directory.pointee.misses = 0
@@ -285,6 +287,9 @@ extension FileWatchPointer {
     private func refuse(_ directory: WatchedDirectoryPointer, _ error: Int32) {
         let wasRefused = directory.pointee.state == .refused
         directory.pointee.state = .refused
+        // It may have been watched until now, but the program is to be told nothing more of what is in it.
+        pointee.directories.dropBelow(directory)
+        preservingSystemError { pointee.directories.endWatch(of: directory) }
         if wasRefused { return }
         if directory.pointee.tells == .mustScan { preservingSystemError { noteMustScan(directory) } }
         refuse(directory, "", error)

@@ -27,17 +27,18 @@ struct WatchedDirectory {
     var isDropped = false
     /// How often in a row its path has led to nothing, or to another directory.
     var misses: UInt8 = 0
-    /// How often it was scanned again because something below it was not where the tree has it.
+    /// How often it was scanned again because something below it was not where the tree has it, since a directory came to be in it.
     var repairs: UInt8 = 0
     /// How often the kernel's queue had been emptied when it was looked at.
     var lookedAt: UInt32 = 0
-    /// The last event for a name in it, if that was a rename to that name.
+    /// The last event for a name in it, if that was a rename to that name, or from it to a place outside.
     var arrival = Arrival()
 
     /// What was renamed to a name in a directory. Hashes stand for names: a wrong guess means that more is told to be scanned.
     struct Arrival {
         /// 0: something else has happened since.
         var name: UInt32 = 0
+        /// The name that it had before; or, if `name` is 0, of what has left the directory alone, 0 if something else has happened since.
         var oldName: UInt32 = 0
         /// The number of the directory that it came from; -1: it came from outside, or the kernel reported the two halves separately.
         var oldWatch: Int32 = -1

@@ -91,8 +91,9 @@ static const struct kind {
     RLRunLoopSourceRef (*make)(void);
     void (*cause)(RLRunLoopSourceRef object);
 } kinds[] = {
-    {make_signal, cause_signal}, {make_child, cause_end},       {make_resolve, cause_cancel}, {make_stream, cause_bytes},
-    {make_listener, cause_client}, {make_connecting, cause_nothing}, {make_watch, cause_event},
+    {make_signal, cause_signal}, {make_child, cause_end},       {make_resolve, cause_cancel},
+    {make_stream, cause_bytes},  {make_listener, cause_client}, {make_connecting, cause_nothing},
+    {make_watch, cause_event},
 };
 enum { kind_count = sizeof kinds / sizeof kinds[0] };
 

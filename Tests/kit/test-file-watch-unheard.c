@@ -1,0 +1,173 @@
+/* RLFileWatch while a part of what happens is not told, as of a directory that begins to be watched in the middle of it. */
+#include "files.h"
+#include <dlfcn.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+
+/* The kit reads inotify's events by syscall(2). Of those that are read next, the first so many that have this bit are not heard. */
+static uint32_t unheard;
+static int unheard_count;
+/* And it opens directories by that: this one it may not read. */
+static const char *closed;
+
+static long without_unheard(char *bytes, long length)
+{
+    long kept = 0;
+    for (long next = 0; next < length;) {
+        struct inotify_event event;
+        memcpy(&event, bytes + next, sizeof event);
+        long size = (long)(sizeof event + event.len);
+        if ((event.mask & unheard) != 0 && unheard_count > 0) {
+            unheard_count--;
+        } else {
+            memmove(bytes + kept, bytes + next, (size_t)size);
+            kept += size;
+        }
+        next += size;
+    }
+    return kept;
+}
+
+long syscall(long number, ...)
+{
+    static long (*libc_syscall)(long number, ...);
+    long arguments[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        arguments[i] = va_arg(list, long);
+    va_end(list);
+    if (number == SYS_openat && closed != NULL && strcmp((const char *)arguments[1], closed) == 0) {
+        errno = EACCES;
+        return -1;
+    }
+    if (libc_syscall == NULL)
+        libc_syscall = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    long result =
+        libc_syscall(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+    if (number == SYS_read && result > 0 && unheard_count > 0)
+        result = without_unheard((char *)arguments[1], result);
+    return result;
+}
+
+static void do_not_hear(uint32_t bits, int count)
+{
+    unheard = bits;
+    unheard_count = count;
+}
+
+static struct told told;
+
+static void set_up(void)
+{
+    make_tree();
+    told = (struct told){.ignored = kRLFileWatchAttributes | kRLFileWatchClosed | kRLFileWatchModified};
+}
+
+/* One of the two directories is watched from the middle of the exchange on. */
+START_TEST(an_exchange_of_which_one_half_is_told_in_part_is_to_be_scanned)
+{
+    make_directory(in_tree("old"));
+    make_directory(in_tree("new"));
+    if (_i < 2) {
+        write_file(in_tree("old/x"), "x");
+        write_file(in_tree("new/y"), "y");
+    } else {
+        make_directory(in_tree("old/x"));
+        make_directory(in_tree("old/x/in-x"));
+        make_directory(in_tree("new/y"));
+    }
+    watch_base(&told, 0, 0);
+    int watched = (int)RLFileWatchGetWatchCount(told.object);
+    do_not_hear(_i % 2 ? IN_MOVED_FROM : IN_MOVED_TO, 1);
+    require(syscall(SYS_renameat2, AT_FDCWD, in_tree("old/x"), AT_FDCWD, in_tree("new/y"), RENAME_EXCHANGE) == 0);
+    await_all(&told);
+    ck_assert_int_eq(unheard_count, 0);
+    ck_assert_ptr_nonnull(strstr(told.words, _i < 2 ? "?old/x" : "?old/x/"));
+    ck_assert_ptr_nonnull(strstr(told.words, _i < 2 ? "?new/y" : "?new/y/"));
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), watched);
+    told.words[0] = 0;
+    if (_i >= 2) {
+        write_file(in_tree("new/y/in-x/file"), "x");
+        write_file(in_tree("old/x/file"), "x");
+        assert_told(&told, "+new/y/in-x/file +old/x/file");
+    }
+    end_watch(&told);
+}
+END_TEST
+
+/* What was moved away is replaced by something else, as by a program that keeps an old version. */
+START_TEST(a_departure_and_a_rename_to_the_same_name_are_no_exchange)
+{
+    char outside[600];
+    snprintf(outside, sizeof outside, "%s-outside", base);
+    make_directory(in_tree("old"));
+    make_directory(in_tree("new"));
+    write_file(in_tree("old/x"), "x");
+    write_file(in_tree("new/y"), "y");
+    watch_base(&told, 0, 0);
+    require(rename(in_tree("old/x"), outside) == 0 && rename(in_tree("new/y"), in_tree("old/x")) == 0);
+    assert_told(&told, "->old/x new/y>old/x");
+    end_watch(&told);
+    unlink(outside);
+}
+END_TEST
+
+/* Whatever happened to a directory earlier: its tree is wrong again and again, and repaired each time. */
+START_TEST(a_directory_is_repaired_as_often_as_it_is_necessary)
+{
+    enum { rounds = 12 };
+    make_directory(in_tree("0"));
+    watch_base(&told, 0, 0);
+    for (int i = 0; i < rounds; i++) {
+        told.words[0] = 0;
+        do_not_hear(IN_MOVED_FROM | IN_MOVED_TO, 2);
+        require(rename(in_tree("%d", i), in_tree("%d", i + 1)) == 0);
+        make_directory(in_tree("%d/%d", i + 1, i)); /* is told under a path that does not exist */
+        make_directory(in_tree("other-%d", i));
+        while (strchr(told.words, '?') == NULL && strchr(told.words, '#') == NULL)
+            require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1) == kRLRunLoopRunHandledSource);
+        ck_assert_ptr_null(strchr(told.words, '#'));
+    }
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 2 + 2 * rounds);
+    end_watch(&told);
+}
+END_TEST
+
+/* The tree has a directory under a path that it has left, and what is there now cannot be watched. */
+START_TEST(nothing_is_told_of_what_is_told_not_to_be_watched)
+{
+    make_directory(in_tree("a"));
+    make_directory(in_tree("a/sub"));
+    watch_base(&told, 0, 0);
+    do_not_hear(IN_MOVED_FROM | IN_MOVED_TO, 2);
+    require(rename(in_tree("a"), in_tree("b")) == 0);
+    closed = in_tree("a");
+    make_directory(closed);
+    assert_told(&told, "+a/ #a/");
+    ck_assert_int_eq(told.error, EACCES);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 1);
+    write_file(in_tree("b/file"), "x");
+    write_file(in_tree("b/sub/file"), "x");
+    write_file(in_tree("a/file"), "x");
+    assert_told(&told, "");
+    require(rename(in_tree("a"), in_tree("c")) == 0); /* tried again, under a path that it may read */
+    assert_told(&told, "a>c/ +c/file");
+    write_file(in_tree("c/file"), "y");
+    write_file(in_tree("c/other"), "y");
+    assert_told(&told, "+c/other");
+    end_watch(&told);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("file-watch-unheard");
+    TCase *tcase = add_case(suite, "file-watch-unheard", 60);
+    tcase_add_checked_fixture(tcase, set_up, drop_tree);
+    tcase_add_loop_test(tcase, an_exchange_of_which_one_half_is_told_in_part_is_to_be_scanned, 0, 4);
+    tcase_add_test(tcase, a_departure_and_a_rename_to_the_same_name_are_no_exchange);
+    tcase_add_test(tcase, a_directory_is_repaired_as_often_as_it_is_necessary);
+    tcase_add_test(tcase, nothing_is_told_of_what_is_told_not_to_be_watched);
+    return suite;
+}
