@@ -1,14 +1,19 @@
 /* RLFileWatch while a part of what happens is not told, as of a directory that begins to be watched in the middle of it. */
 #include "files.h"
 #include <dlfcn.h>
+#include <sched.h>
 #include <sys/inotify.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 
 /* The kit reads inotify's events by syscall(2). Of those that are read next, the first so many that have this bit are not heard. */
 static uint32_t unheard;
 static int unheard_count;
 /* And it opens directories by that: this one it may not read. */
 static const char *closed;
+/* A thread that reads events stays in there. */
+static atomic_bool holds_readers;
+static atomic_int held_readers;
 
 static long without_unheard(char *bytes, long length)
 {
@@ -40,6 +45,11 @@ long syscall(long number, ...)
     if (number == SYS_openat && closed != NULL && strcmp((const char *)arguments[1], closed) == 0) {
         errno = EACCES;
         return -1;
+    }
+    if (number == SYS_read && holds_readers) {
+        held_readers++;
+        while (holds_readers)
+            sched_yield();
     }
     if (libc_syscall == NULL)
         libc_syscall = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
@@ -160,6 +170,44 @@ START_TEST(nothing_is_told_of_what_is_told_not_to_be_watched)
 }
 END_TEST
 
+/* Two loops have the object: one calls, and forks in its call, while the other reads. */
+static struct looper reader;
+static void fork_in_call(UNUSED RLFileWatchRef watch, UNUSED RLIndex count, UNUSED const RLFileWatchEvent *events,
+                         void *info)
+{
+    pid_t *child = info;
+    if (*child >= 0)
+        return;
+    holds_readers = true;
+    RLRunLoopAddSource(reader.loop, watch, kRLRunLoopDefaultMode);
+    write_file(in_tree("b"), "x");
+    while (held_readers == 0)
+        sched_yield();
+    *child = fork_child();
+    holds_readers = false;
+}
+
+START_TEST(the_call_may_fork_while_another_loop_reads)
+{
+    const char *paths[] = {base, NULL};
+    pid_t child = -1;
+    RLFileWatchContext context = {.info = &child};
+    looper_start(&reader);
+    RLFileWatchRef watch = add(RLFileWatchCreate(NULL, paths, 0, 0, fork_in_call, &context));
+    write_file(in_tree("a"), "x");
+    while (child < 0)
+        require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1) == kRLRunLoopRunHandledSource);
+    if (child == 0) /* which has come back from the call */
+        _exit(0);
+    int status = -1;
+    require(waitpid(child, &status, 0) == child);
+    ck_assert_int_eq(status, 0);
+    looper_stop(&reader);
+    RLRunLoopSourceInvalidate(watch);
+    RLRelease(watch);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("file-watch-unheard");
@@ -169,5 +217,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_departure_and_a_rename_to_the_same_name_are_no_exchange);
     tcase_add_test(tcase, a_directory_is_repaired_as_often_as_it_is_necessary);
     tcase_add_test(tcase, nothing_is_told_of_what_is_told_not_to_be_watched);
+    tcase_add_test(tcase, the_call_may_fork_while_another_loop_reads);
     return suite;
 }

@@ -20,7 +20,8 @@
  *  `receive`: its answers.
  *
  *  The filter's functions are called one at a time, while the stream is locked: they may call the functions below and
- *  RLStreamGetNativeDescriptor(), and must not wait for another thread that uses the stream. */
+ *  RLStreamGetNativeDescriptor(), and must not wait for another thread that uses the stream, run the loop, or end their
+ *  thread, which would leave the stream locked. */
 #ifndef RUNLOOPKIT_RLSTREAMFILTER_H
 #define RUNLOOPKIT_RLSTREAMFILTER_H
 #include <RunLoopKit/RLStream.h>

@@ -208,6 +208,8 @@ extension FileWatchPointer {
         linux_unlock_gate(pointee.gate)
         RUNLOOP_IS_CALLING_OUT_TO_A_FILE_WATCH_CALLBACK_FUNCTION(
             pointee.callout, pointee.object.source, count, block.pointee.events, pointee.object.client.info)
+        // The client has forked, and this is the child: a thread that does not exist here may have the lock.
+        if pointee.isElsewhere { return }
         linux_lock_gate(pointee.gate)
         forget(block)
         linux_unlock_gate(pointee.gate)
