@@ -14,6 +14,9 @@ struct ProcessIdentity: BitwiseCopyable {
     /// The calling process. Any thread.
     static var current: ProcessIdentity { ProcessIdentity(number: linux_process(), forks: linux_kit_fork_count()) }
 
+    /// Whether the calling process is a child, by fork(). No system call. Any thread.
+    var hasForked: Bool { forks != linux_kit_fork_count() }
+
     /// Whether it is the calling process. The number is asked for, too, as fork() alone is counted, and not _Fork() or clone(). Any thread.
     var isCurrent: Bool { forks == linux_kit_fork_count() && number == linux_process() }
 }

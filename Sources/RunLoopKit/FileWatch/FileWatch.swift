@@ -37,6 +37,7 @@ struct FileWatch: ~Copyable, KitStorage {
     /// Without deferring: when the next events may be told, on the monotonic clock. At once, before any were: the clock began when the
     /// machine was started, which may be less than the latency ago.
     private var mayTellAt: UInt64 = 0
+    private var isTimerSet = false
     /// What is being told: kept until the call returns, which it may not, or until this is freed.
     fileprivate var told: UnsafeMutablePointer<FileEvents.Block>?
 
@@ -120,6 +121,7 @@ struct FileWatch: ~Copyable, KitStorage {
 
     /// Whether the process is that of a later fork().
     fileprivate var isElsewhere: Bool { !process.isCurrent }
+    fileprivate var hasForked: Bool { process.hasForked }
 
     /// Whether the events are to be told now; otherwise sets the timer. Under the lock.
     fileprivate mutating func isDue() -> Bool {
@@ -129,18 +131,26 @@ struct FileWatch: ~Copyable, KitStorage {
             if dueAt <= now || latency == 0 || events.count >= Self.batchLimit {
                 dueAt = 0
                 mayTellAt = now &+ latency
-                setTimer(now)
+                setTimer()
                 return true
             }
         }
-        setTimer(now)
+        setTimer()
         return false
     }
 
-    private func setTimer(_ now: UInt64) {
+    private mutating func setTimer() {
         // Directories may wait for the queue to be empty, which it is, perhaps, and no event wakes the loop.
-        if passesBehind > 0 { return linux_set_file_timer(timer, 1) }
-        linux_set_file_timer(timer, dueAt == 0 ? retryAt : retryAt == 0 ? dueAt : min(dueAt, retryAt))
+        if passesBehind > 0 { return setTimer(to: 1) }
+        setTimer(to: dueAt == 0 ? retryAt : retryAt == 0 ? dueAt : min(dueAt, retryAt))
+    }
+
+    /// On the monotonic clock; 0: never.
+    fileprivate mutating func setTimer(to time: UInt64) {
+        // As a rule there is no time before and none now.
+        if time == 0 && !isTimerSet { return }
+        isTimerSet = time != 0
+        linux_set_file_timer(timer, time)
     }
 }
 
@@ -173,7 +183,7 @@ extension FileWatchPointer {
         }
         catchUp()
         // What could not be watched is told in the first pass.
-        if !pointee.events.isEmpty || pointee.retryAt != 0 || pointee.passesBehind > 0 { linux_set_file_timer(pointee.timer, 1) }
+        if !pointee.events.isEmpty || pointee.retryAt != 0 || pointee.passesBehind > 0 { pointee.setTimer(to: 1) }
     }
 
     /// Something has happened, or it is time: reads what, and tells the client. On a loop's thread.
@@ -200,7 +210,7 @@ extension FileWatchPointer {
         guard let (block, count) = pointee.events.take() else {
             // Still no memory: again when the timer has fired.
             pointee.events.isLost = true
-            linux_set_file_timer(pointee.timer, linux_monotonic_time() &+ FileWatch.retryInterval)
+            pointee.setTimer(to: linux_monotonic_time() &+ FileWatch.retryInterval)
             return linux_unlock_gate(pointee.gate)
         }
         block.pointee.next = pointee.told
@@ -209,7 +219,7 @@ extension FileWatchPointer {
         RUNLOOP_IS_CALLING_OUT_TO_A_FILE_WATCH_CALLBACK_FUNCTION(
             pointee.callout, pointee.object.source, count, block.pointee.events, pointee.object.client.info)
         // The client has forked, and this is the child: a thread that does not exist here may have the lock.
-        if pointee.isElsewhere { return }
+        if pointee.hasForked { return }
         linux_lock_gate(pointee.gate)
         forget(block)
         linux_unlock_gate(pointee.gate)
