@@ -175,6 +175,9 @@ START_TEST(timers)
     RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release}, got;
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 1000;
     INVALID(NULL, RLRunLoopTimerCreate, "fireDate", NULL, NAN, 0, 0, 0, count_timer, &context);
+    /* Also when there is memory for the next timer. */
+    drop_timer(make_timer(date, 0, count_timer, &life));
+    INVALID(NULL, RLRunLoopTimerCreate, "fireDate", NULL, NAN, 0, 0, 0, count_timer, NULL);
     INVALID(NULL, RLRunLoopTimerCreate, "interval", NULL, 0, NAN, 0, 0, count_timer, &context);
     INVALID(NULL, RLRunLoopTimerCreate, "interval", NULL, 0, -NAN, 0, 0, count_timer, &context);
     INVALID(NULL, RLRunLoopTimerCreate, "callout", NULL, 0, 0, 0, 0, NULL, &context);

@@ -315,6 +315,39 @@ START_TEST(timers_that_add_due_timers_do_not_keep_a_pass_from_ending)
 }
 END_TEST
 
+static bool moves_next;
+
+static void note_call(UNUSED RLRunLoopTimerRef timer, void *info) { note(info); }
+
+static void add_next(UNUSED RLRunLoopTimerRef timer, void *info)
+{
+    note(info);
+    RLRunLoopTimerRef next = make_timer(moves_next ? RLAbsoluteTimeGetCurrent() + 1000 : 0, 0, note_call, "next");
+    RLRunLoopAddTimer(rl, next, kRLRunLoopDefaultMode);
+    if (moves_next)
+        RLRunLoopTimerSetNextFireDate(next, 0);
+    RLRelease(next);
+}
+
+/* Also while only a timer with a tolerance is due, which is not queued with the others, and these have room that a
+ * cancelled one has left. */
+START_TEST(a_timer_that_becomes_due_in_the_pass_of_one_with_a_tolerance_waits_for_the_next)
+{
+    moves_next = _i;
+    RLRunLoopTimerRef cancelled = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, note_call, "cancelled");
+    RLRunLoopAddTimer(rl, cancelled, kRLRunLoopDefaultMode);
+    drop_timer(cancelled);
+    RLRunLoopTimerRef tolerant = make_timer(0, 0, add_next, "tolerant");
+    RLRunLoopTimerSetTolerance(tolerant, 1);
+    RLRunLoopAddTimer(rl, tolerant, kRLRunLoopDefaultMode);
+    RLRelease(tolerant);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    assert_notes("tolerant");
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    assert_notes("next");
+}
+END_TEST
+
 enum { SHARED = 2000 };
 static RLRunLoopTimerRef shared[SHARED];
 static void fail_call(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { ck_abort_msg("a far timer was called"); }
@@ -379,6 +412,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, postpone_other_in_same_batch);
     tcase_add_test(tcase, a_due_timer_added_in_a_callback_fires_once);
     tcase_add_test(tcase, timers_that_add_due_timers_do_not_keep_a_pass_from_ending);
+    tcase_add_loop_test(tcase, a_timer_that_becomes_due_in_the_pass_of_one_with_a_tolerance_waits_for_the_next, 0, 2);
     tcase_add_test(tcase, invalidated_timers_are_released_by_two_threads);
     return suite;
 }
