@@ -125,10 +125,10 @@ typedef struct RLFileWatchContext {
  *  Ownership: info is retained through context.retain until the object is freed.  Re-entrancy: calls context.retain.
  *  Errors: NULL with errno ENOENT, EACCES, … of a path; EEXIST if two roots are one directory, or one file; ENOSPC if
  *  there is no watch for a root; EMFILE, ENFILE, ENOMEM.
- *  Cost: reads all directories below the roots. 100 000 took 1.7 s of processor time and 17 MB, besides a kilobyte each
- *  in the kernel; an event then took 4 us. Three descriptors until the object is freed. For a large tree create the
- *  object on another thread, as by RLWorkCreate(). After the kernel's queue was full the loop reads all of them again
- *  before it makes the call. */
+ *  Cost: reads all directories below the roots. 100 000 took 1.4 s of processor time and 17 MB, besides a kilobyte each
+ *  in the kernel; an event then took four system calls. Three descriptors until the object is freed. For a large tree
+ *  create the object on another thread, as by RLWorkCreate(). After the kernel's queue was full the loop reads all of
+ *  them again before it makes the call. */
 RL_EXPORT RLFileWatchRef RLFileWatchCreate(RLAllocatorRef allocator, const char *const *paths, RLTimeInterval latency,
                                            RLOptionFlags flags, RLFileWatchCallBack callout,
                                            const RLFileWatchContext *context);
