@@ -29,7 +29,7 @@ struct ModeSet: ~Copyable {
         self.modes = modes
     }
 
-    /// Whether it has no item that keeps a mode from being empty.
+    /// Whether no item of the set keeps a mode from being empty. Observers never do.
     var isEmpty: Bool { sourceCount &+ timerCount == unreferencedCount }
 }
 

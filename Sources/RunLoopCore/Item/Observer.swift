@@ -11,7 +11,7 @@ struct ObserverStorage: ObjectStorage, ~Copyable {
     let callout: Callout
     /// The client's context. Its `info` is nil after invalidation.
     var context: ClientContext
-    /// The set of the modes that it is in; nil while it is in no loop.
+    /// The set of the modes that the observer is in; nil while it is in no loop.
     var set: ModeSetPointer?
     /// The info, if another thread has invalidated the observer while its function ran. It is released when that returns.
     var owedRelease: UnsafeMutableRawPointer?

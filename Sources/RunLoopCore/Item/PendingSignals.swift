@@ -31,7 +31,7 @@ struct PendingSignals: ~Copyable {
     /// How many of the groups have words. Written by holders of the loop's lock.
     private let groupsInUse = Atomic<UInt32>(0)
 
-    /// Slots that have a bit in the first word.
+    /// How many slots have a bit in the first word.
     static var nearSlots: Int { 63 }
     private static var farBit: UInt64 { 1 << 63 }
     private static var groupCount: Int { 64 }
@@ -100,7 +100,7 @@ struct PendingSignals: ~Copyable {
         }
     }
 
-    /// One load. Any thread.
+    /// Whether no bit is set. One load. Any thread.
     var isEmpty: Bool { nearBits == 0 }
 
     /// The near slots, and one bit that stands for all far ones: 0 if no bit is set. One load. Any thread.
@@ -149,7 +149,7 @@ struct PendingSignals: ~Copyable {
 enum SharedSignals {
     private static let counter = Atomic<UInt32>(0)
 
-    /// Any thread, async-signal-safe.
+    /// Counts a signal. Any thread, async-signal-safe.
     static func increment() { counter.wrappingAdd(1, ordering: .sequentiallyConsistent) }
 
     /// One load. Any thread.

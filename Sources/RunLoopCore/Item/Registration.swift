@@ -13,7 +13,7 @@ struct SourceKey: HeapKey {
     }
 }
 
-/// A source in one loop: exists as long as the source is in at least one mode of that loop. The registration in the first loop is
+/// A source in one loop: exists as long as the source is in at least one mode of that loop. One registration, usually the only one, is
 /// stored in the source itself (`SourceStorage.inlineRegistration`), others come from a slab.
 ///
 /// Some words mean one thing for a source that is signalled (version 0), and another for one on a descriptor, which is watched. Only this
@@ -71,7 +71,7 @@ extension RegistrationPointer {
     /// Whether it is the registration that is stored in its source. Sources and separate registrations are aligned to 64 bytes.
     var isInline: Bool { UInt(bitPattern: self) & 63 != 0 }
 
-    /// Under the loop's lock.
+    /// The source that is registered. Under the loop's lock.
     var source: SourcePointer { isInline ? SourcePointer(inlineRegistration: self) : separate.pointee.source }
 
     private var separate: UnsafeMutablePointer<SeparateRegistration> {

@@ -25,7 +25,7 @@ struct SortedTimers: BitwiseCopyable {
     init() {}
 
     /// Sorts the first `count` slots of a bucket, at least one, and stores the positions of their timers; nil if out of memory, with
-    /// nothing changed. Otherwise the memory belongs to this, and goes with the last timer. O(count).
+    /// nothing changed. Otherwise the memory belongs to the sorted timers, and is freed with the last of them. O(count).
     @inline(never)
     init?(_ entries: UnsafeMutablePointer<Entry>, count: Int) {
         guard let scratch = malloc(count &* MemoryLayout<Entry>.stride)?.assumingMemoryBound(to: Entry.self) else { return nil }
@@ -73,7 +73,7 @@ struct SortedTimers: BitwiseCopyable {
         self = SortedTimers()
     }
 
-    /// Returns whether the timers are in exact order.
+    /// Stores the positions of all timers, and returns whether they are in exact order.
     private func storePositions() -> Bool {
         let entries = entries.unsafelyUnwrapped
         var isInOrder = true

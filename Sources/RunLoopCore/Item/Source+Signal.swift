@@ -33,8 +33,8 @@ extension SourcePointer {
         pendingSignals.pointee.setNear(slot, besides: bits)
     }
 
-    /// Sources of equal order are performed by the time of their first signal. Most signals are alone when the loop takes them, and
-    /// need no clock: see `RunLoopStorage.signalsTaken`.
+    /// Notes the time of the signal, then sets the bit: sources of equal order are performed by the time of their first signal. Most
+    /// signals are alone when the loop takes them, and need no clock: see `RunLoopStorage.signalsTaken`.
     private func setPendingWithTime(_ slot: UInt32) {
         noteSignalTimeByClock()
         inlineRegistration.setPending(slot)
@@ -51,6 +51,7 @@ extension SourcePointer {
         (UnsafeMutableRawPointer(self) + ItemHeader.positionOffset).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
 
+    /// The rest of `signal` for a source without a near slot. `isFirst`: the flag was not set before.
     private func setPendingSlow(_ slot: UInt32, isFirst: Bool) {
         if isFirst {
             let isAlone = slot != Registration.noSlot && !inlineRegistration.loopHasPendingSignals
@@ -95,7 +96,7 @@ extension SourcePointer {
     @inline(__always)
     func takeSignal() -> Bool { RaceDetector.taken(signalFlag.pointee.exchange(0, ordering: .sequentiallyConsistent) != 0, at: self) }
 
-    /// Any thread, async-signal-safe.
+    /// Whether a signal has not been taken yet. Any thread, async-signal-safe.
     var isSignalled: Bool { signalFlag.pointee.load(ordering: .sequentiallyConsistent) != 0 }
 
     /// The source's registration if it is in exactly one loop. Any thread; stable under that loop's lock.

@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLRunLoopSource of both versions, and the sources that the library makes, for descriptor objects and sockets.
+/// RLRunLoopSource of both versions, and the sources that the library makes for its own objects: descriptor objects, sockets, ports.
 ///
 /// Guarded by the lock of `item.owner`; a registration in another loop also by that loop's lock. The fields that are read when a
 /// ready descriptor is dispatched are in the first cache line.
@@ -15,7 +15,7 @@ struct SourceStorage: ObjectStorage, ~Copyable {
     /// The info of the client's context, retained. Kept after invalidation, until the source is destroyed.
     let info: UnsafeMutableRawPointer?
     let function: SourceFunction
-    /// The registration in the first loop that the source was added to; unused while its `set` is nil.
+    /// The registration that is used first, when the source is added to a loop; unused while its `set` is nil.
     var inlineRegistration: Registration
     let order: Int
     /// `SourcePointer.signalTime` of version 0, `getPort` of a source on a descriptor. Only this file uses it.
@@ -48,7 +48,7 @@ extension SourcePointer {
         self = (UnsafeMutableRawPointer(inlineRegistration) - Self.inlineRegistrationOffset).assumingMemoryBound(to: SourceStorage.self)
     }
 
-    /// The registration that is stored in the source: that in the first loop it was added to. Unused while the source is in no loop.
+    /// The registration that is stored in the source, for one of the loops it is in. Unused while the source is in no loop.
     var inlineRegistration: RegistrationPointer { withUnsafeMutablePointer(to: &pointee.inlineRegistration) { $0 } }
 
     /// Creates a client's source with one reference, in no loop, owned by the calling thread's context; nil if out of memory.
@@ -112,7 +112,7 @@ extension SourcePointer {
     /// Whether it is valid and of version 0. One load. Any thread.
     var isSignallable: Bool { pointee.item.has(.valid, of: [.valid, .waitsToRead, .isInternal]) }
 
-    /// Returns the descriptor to watch; nil for version 0. Any thread.
+    /// The function that returns the descriptor to watch; nil for version 0. Any thread.
     var getPort: SourceStorage.GetPort? {
         if !hasDescriptor { return nil }
         let address = UInt(pointee.signalTimeOrGetPort.load(ordering: .relaxed))

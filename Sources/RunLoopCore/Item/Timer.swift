@@ -72,6 +72,7 @@ typealias TimerPointer = UnsafeMutablePointer<TimerStorage>
 typealias TimerDetailPointer = UnsafeMutablePointer<TimerDetail>
 
 extension TimerDetailPointer {
+    /// Where the queue by latest time stores the timer's index.
     var position: UnsafeMutablePointer<UInt32> { UnsafeMutableRawPointer(self).assumingMemoryBound(to: UInt32.self) }
 
     /// The latest time for a timer of this deadline and its tolerance. O(1).
@@ -83,10 +84,12 @@ extension TimerDetailPointer {
 extension TimerPointer {
     static var positionOffset: Int { ItemHeader.positionOffset }
 
+    /// Where a queue stores the timer's index, and by whose address it knows the timer.
     var position: UnsafeMutablePointer<UInt32> {
         (UnsafeMutableRawPointer(self) + Self.positionOffset).assumingMemoryBound(to: UInt32.self)
     }
 
+    /// The timer that has this `position`.
     init(queued position: UnsafeMutablePointer<UInt32>) {
         self = (UnsafeMutableRawPointer(position) - Self.positionOffset).assumingMemoryBound(to: TimerStorage.self)
     }
@@ -164,7 +167,7 @@ extension TimerPointer {
         return Clock.isCertainlyAhead(deadline) ? deadline.nanoseconds : Swift.max(deadline, Clock.now).nanoseconds
     }
 
-    /// Whether some loop has it. Any thread.
+    /// Whether the timer is in a loop. Any thread.
     var isBound: Bool { pointee.item.has(.bound) }
 
     /// Releases a reference of the library. Any thread; may call the context's release.
@@ -207,7 +210,7 @@ extension TimerPointer {
         TimerDetail.slab.deallocate(detail)
     }
 
-    /// When it is due next. Reads no clock. Under the lock.
+    /// When the timer is due next. Reads no clock. Under the lock.
     var deadline: UInt64 {
         if pointee.item.has([.repeats, .keepsDeadline]) { return knownDetail.pointee.gridDeadline }
         return Clock.instant(ofTimerDate: pointee.date).nanoseconds

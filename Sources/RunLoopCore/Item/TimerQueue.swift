@@ -38,7 +38,7 @@ struct TimerQueue: ~Copyable {
 
     // MARK: for all timers
 
-    /// Makes room for `total` timers, of which `timer` is to be one, so that queueing them cannot fail.
+    /// Makes room for `total` timers, of which `timer` is to be one, so that queueing them cannot fail. False if out of memory.
     mutating func reserve(_ total: Int, for timer: TimerPointer) -> Bool {
         precise.reserve(total) && (!timer.hasTolerance || (tolerant.reserve(total) && tolerantByLatest.reserve(total)))
     }
@@ -54,7 +54,7 @@ struct TimerQueue: ~Copyable {
         tolerantByLatest.insertReserved(TimerKey(deadline: detail.latest(deadline), arrival: 0), detail.position)
     }
 
-    /// No effect if the timer is not queued (it is firing).
+    /// Removes a timer. No effect if it is not queued, since it is firing.
     mutating func remove(_ timer: TimerPointer) {
         if timer.isQueuedByLatest {
             tolerantByLatest.remove(timer.knownDetail.position)
@@ -82,7 +82,7 @@ struct TimerQueue: ~Copyable {
         return (TimerPointer(queued: tolerant.position), tolerant.key)
     }
 
-    /// How long a loop may sleep at most: `.max` for ever. O(1) on average.
+    /// The time until which a loop may sleep at most; `.max`: for ever. O(1) on average.
     mutating func latestWake() -> UInt64 {
         min(precise.first()?.key.deadline ?? .max, tolerantByLatest.first?.key.deadline ?? .max)
     }
@@ -107,12 +107,12 @@ struct TimerQueue: ~Copyable {
 }
 
 extension TimerPointer {
-    /// Under the lock.
+    /// Whether the timer is in a queue. Under the lock.
     var isQueued: Bool { position.pointee != IndexedHeap<TimerKey>.absent }
 
     /// Whether it is queued among those with a tolerance, by its latest time, too. Under the lock.
     fileprivate var isQueuedByLatest: Bool { hasDetail && knownDetail.position.pointee != IndexedHeap<TimerKey>.absent }
 
-    /// Under the lock.
+    /// Whether the timer has a tolerance. Under the lock.
     fileprivate var hasTolerance: Bool { hasDetail && knownDetail.pointee.tolerance > 0 }
 }
