@@ -18,12 +18,12 @@ struct Connector {
     /// How often, in nanoseconds, a stream looks whether it is in the child of a fork(), where no worker looks its host up.
     static var forkCheck: UInt64 { 1_000_000_000 }
 
-    /// The look-up of the host's addresses: a reference to a work; nil if they are known.
+    /// The look-up of the host's addresses, also after its end: a reference to a work; nil if there is none.
     var lookUp: OpaquePointer?
     var isLookingUp = false
     /// The addresses; nil until they are known.
     private(set) var addresses: UnsafeMutablePointer<addrinfo>?
-    /// From here on those of the first one's family were not tried yet, and those of other families.
+    /// Where to look for the next address: one of the first address's family, and one of another family.
     private var cursors: (own: UnsafeMutablePointer<addrinfo>?, other: UnsafeMutablePointer<addrinfo>?)
     private var takesOther = false
     private(set) var attempts: UnsafeMutablePointer<Attempt>?
@@ -31,7 +31,7 @@ struct Connector {
     var nextStart: UInt64 = 0
     /// When the time is over, on the monotonic clock.
     let deadline: UInt64
-    /// Why the look-up or the last attempt has failed.
+    /// Why the look-up or the latest attempt has failed.
     var failure = Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: EHOSTUNREACH)
 
     /// `timeout` in seconds.
@@ -42,7 +42,7 @@ struct Connector {
 
     // MARK: addresses
 
-    /// What the look-up has found, which the connector frees.
+    /// Takes the addresses that were found; the connector frees them.
     mutating func take(_ answer: UnsafeMutablePointer<addrinfo>) {
         addresses = answer
         cursors = (answer, answer)
@@ -83,7 +83,7 @@ struct Connector {
 
     // MARK: attempts
 
-    /// False if out of memory.
+    /// Adds an attempt. False if out of memory: the descriptor and the watch are still the caller's then.
     mutating func add(_ descriptor: Int32, _ watch: DescriptorWatch) -> Bool {
         guard let memory = malloc(MemoryLayout<Attempt>.stride) else { return false }
         let attempt = memory.bindMemory(to: Attempt.self, capacity: 1)
@@ -92,6 +92,7 @@ struct Connector {
         return true
     }
 
+    /// The attempt that has this watch; nil if there is none.
     func find(_ watch: OpaquePointer?) -> UnsafeMutablePointer<Attempt>? {
         var attempt = attempts
         while let here = attempt, here.pointee.watch.watch != watch { attempt = here.pointee.next }
@@ -107,7 +108,7 @@ struct Connector {
         return descriptor
     }
 
-    /// Ends all of it.
+    /// Ends all attempts and the look-up, and frees the addresses.
     mutating func end() {
         while let attempt = attempts { linux_close(take(attempt)) }
         if let addresses { freeaddrinfo(addresses) }

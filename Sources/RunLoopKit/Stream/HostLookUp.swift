@@ -3,16 +3,16 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-/// The question of a stream for the addresses of its host: the info of a work, which frees it.
+/// A stream's look-up of its host: the info of a work, which frees it.
 struct HostLookUp {
-    /// The stream that asks: its memory has a reference from here.
+    /// The stream that asks. One of its `references` is the look-up's.
     fileprivate let stream: StreamPointer
     fileprivate let host: UnsafeMutablePointer<CChar>?
     fileprivate let service: UnsafeMutablePointer<CChar>?
-    /// That of the function that makes it, and that of the work.
+    /// One is the work's; the other is that of `submit`, until it returns.
     fileprivate var references = 1
 
-    /// Addresses that need no look-up, as the host is given in figures. Any thread.
+    /// The address of a host that is given in figures; else nil and an error of getaddrinfo. Never asks a name server. Any thread.
     static func inFigures(
         _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?
     ) -> (answer: UnsafeMutablePointer<addrinfo>?, error: Int32) {
@@ -29,7 +29,8 @@ struct HostLookUp {
         return (error == 0 ? answer : nil, error)
     }
 
-    /// Hands the question to workers, of which one gives the answer to the stream. A work, or nil with errno. Under the stream's lock.
+    /// Has a worker look the host up and give the stream the answer. Returns the work, which the caller releases; nil with errno if there
+    /// is none. Under the stream's lock.
     static func submit(
         _ stream: StreamPointer, _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?, to workers: WorkersPointer
     ) -> OpaquePointer? {
@@ -69,7 +70,7 @@ struct HostLookUp {
 }
 
 extension UnsafeMutablePointer<HostLookUp> {
-    /// On a worker.
+    /// Looks the host up, and gives the stream the answer. On a worker.
     fileprivate func run() {
         let (answer, error) = HostLookUp.ask(pointee.host, pointee.service, 0)
         pointee.stream.lookUpEnded(answer, error, systemError)

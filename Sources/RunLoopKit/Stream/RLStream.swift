@@ -5,7 +5,8 @@ import CRunLoopKit
 
 // include/RunLoopKit/RLStream.h
 
-/// Most calls are made for the stream that the loop is calling the program for: that one needs no look-up.
+/// The stream of a handle; nil, with a diagnostic, if it is none. Most calls are for the stream that the thread is serving, whose handle
+/// needs no check.
 @inline(__always)
 private func borrow(_ stream: OpaquePointer?, _ function: Name, _ parameter: Name = "stream") -> StreamPointer? {
     if let served = StreamService.servedStream, served.source == stream { return served }

@@ -25,7 +25,7 @@ extension Stream {
 }
 
 extension StreamPointer {
-    /// Before the program has the handle. False with errno if the host's addresses cannot be asked for.
+    /// Has the host looked up, unless it is a numeric address. False with errno if no look-up can begin. Before the program has the handle.
     fileprivate func beginConnecting(
         _ connector: ConnectorPointer, _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?, _ workers: WorkersPointer?
     ) -> Bool {
@@ -44,16 +44,16 @@ extension StreamPointer {
         return true
     }
 
-    /// The look-up has come to an end. On a worker, or on the thread that releases the workers.
+    /// Takes the result of the look-up. On a worker, or on the thread that releases the workers.
     func lookUpEnded(_ addresses: UnsafeMutablePointer<addrinfo>?, _ error: Int32, _ systemError: Int32) {
         lock()
         take(addresses, error, systemError)
-        // While it is in a loop, its handle is there.
+        // While the stream is in a loop, its handle exists.
         if pointee.connector != nil && pointee.state.contains(.inLoop) { serveLater() }
         unlock()
     }
 
-    /// Under the lock.
+    /// Keeps the addresses of the host, or the error of getaddrinfo (with errno for EAI_SYSTEM), for `tryAddresses`. Under the lock.
     private func take(_ addresses: UnsafeMutablePointer<addrinfo>?, _ error: Int32, _ systemError: Int32) {
         guard let connector = pointee.connector else {
             if let addresses { freeaddrinfo(addresses) }
@@ -137,7 +137,7 @@ extension StreamPointer {
         checkTime()
     }
 
-    /// The stream has its descriptor. Under the lock.
+    /// Makes a connected descriptor the stream's, and ends all other attempts. Under the lock.
     private func connected(_ descriptor: Int32) {
         endConnector()
         pointee.descriptor = descriptor
@@ -164,7 +164,7 @@ extension StreamPointer {
         }
     }
 
-    /// A source goes into all modes of the handle. False if out of memory: then the stream has failed. Under the lock.
+    /// Adds the source of a watch to all modes that the handle is in. False if out of memory: then the stream has failed. Under the lock.
     private func followEverywhere(_ added: OpaquePointer) -> Bool {
         let isDone = pointee.loops.allSatisfy { link in
             var isFollowed = true
@@ -179,7 +179,7 @@ extension StreamPointer {
 
     func failWithoutMemory() { fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ENOMEM)) }
 
-    /// Ends the attempts that are left. Under the lock.
+    /// Ends the look-up and the attempts that are left, and frees the connector. Under the lock.
     func endConnector() {
         guard let connector = pointee.connector else { return }
         pointee.connector = nil

@@ -3,10 +3,11 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-// What stands between the stream and its descriptor. Its functions are called under the stream's lock, which is recursive.
+// The filter: what stands between the stream and its descriptor. Its functions are called under the stream's lock, which is recursive;
+// only its release is called without.
 
 extension StreamPointer {
-    /// Puts a filter in front of the descriptor. False with errno if it is not taken. Any thread; calls the filter.
+    /// Gives the stream a filter. False with errno if the stream is closed, or already has one. Any thread; calls the filter.
     func setFilter(_ filter: RLStreamFilter) -> Bool {
         lock()
         defer { leave() }
@@ -32,7 +33,7 @@ extension StreamPointer {
         return true
     }
 
-    /// Any thread.
+    /// The info of the filter, if this is its `receive` function; else nil. Any thread.
     func filterInfo(_ receive: UnsafeRawPointer) -> UnsafeMutableRawPointer? {
         lock()
         defer { leave() }
@@ -42,7 +43,7 @@ extension StreamPointer {
 
     // MARK: calling the filter
 
-    /// Passes on what was read; a length of 0 is the end. Under the lock.
+    /// Calls the filter with what was read; a length of 0 is the end, and ends reading. Under the lock.
     func receive(_ bytes: UnsafePointer<UInt8>, _ length: Int) {
         guard let receive = pointee.filter.receive else { return }
         pointee.state.insert(.receiving)
@@ -51,7 +52,8 @@ extension StreamPointer {
         if length == 0 { overRead(Stream.Failure()) }
     }
 
-    /// Passes on what the program writes, or keeps it until the filter is open. False with errno if they are not taken. Under the lock.
+    /// Calls the filter with what the program writes, or keeps it until the filter is open or, with `later`, until the next pass. False
+    /// with errno if the bytes are not taken. Under the lock.
     func filter(_ bytes: UnsafePointer<UInt8>, _ length: Int, _ data: OpaquePointer?, later: Bool) -> Bool {
         let isOpen = pointee.state.contains(.filterOpen)
         if isOpen && !later {
@@ -68,6 +70,7 @@ extension StreamPointer {
         return isQueued
     }
 
+    /// Calls the filter with bytes that the program has written. Under the lock.
     private func passOn(_ bytes: UnsafePointer<UInt8>, _ length: Int) {
         guard let write = pointee.filter.write else { return }
         // What the program has written is no answer, even if the filter opens while it receives.
@@ -76,9 +79,9 @@ extension StreamPointer {
         if isReceiving { pointee.state.insert(.receiving) }
     }
 
-    /// Passes on what has waited in front of the filter. Under the lock.
+    /// Calls the filter with the bytes that have waited for it. Under the lock.
     func passWaiting() {
-        // The filter's functions do not reach it.
+        // A queue of its own, which the filter's functions cannot change meanwhile.
         var waiting = pointee.waiting
         pointee.waiting = WriteQueue()
         waiting.drain { bytes, length in passOn(bytes, length) }
@@ -93,7 +96,7 @@ extension StreamPointer {
 
     // MARK: called by the filter
 
-    /// Hands bytes to the program. Under the lock, as all of these.
+    /// Hands bytes to the program. Takes the lock, like all of these, though a filter that is being called has it already.
     func deliverFiltered(_ bytes: UnsafePointer<UInt8>, _ length: Int) {
         lock()
         if pointee.state.isDisjoint(with: [.closed, .toldOver]) {
@@ -121,16 +124,17 @@ extension StreamPointer {
         return true
     }
 
-    /// How many answers may wait while the peer is read: one that asks and does not read would make the queue grow without bound.
+    /// How many bytes of answers may be queued while the peer is still read: a peer that asks and does not read would make the queue grow
+    /// without bound.
     private static var mostAnswers: Int { 65_536 }
 
-    /// The filter has answered, and so many bytes of that are queued. Under the lock.
+    /// Counts the last `length` queued bytes as the filter's answers; if there are too many, the peer is read no more. Under the lock.
     private func noteAnswer(_ length: Int) {
         pointee.queue.noteAnswer(length)
         if pointee.queue.answers > Self.mostAnswers { pointee.state.insert(.awaitsReader) }
     }
 
-    /// The queue has shrunk, and there was too much in it to read the peer. Under the lock.
+    /// The queue has shrunk: reads the peer again if few enough answers are left. Under the lock.
     func noteReader() {
         if pointee.queue.answers > Self.mostAnswers { return }
         pointee.state.remove(.awaitsReader)
@@ -180,7 +184,7 @@ extension StreamPointer {
                 overRead(failure)
             } else {
                 failBoth(failure)
-                // What has waited in front of the filter is never passed on; a stream that is forwarded to this one may rest because of it.
+                // The filter will not be called with what has waited for it; a stream that is forwarded to this one may rest because of it.
                 pointee.waiting.free()
                 noteLength()
             }
@@ -189,6 +193,6 @@ extension StreamPointer {
         leave()
     }
 
-    /// The program is to be told, unless that comes next anyway.
+    /// Has a loop tell the program. Not needed while the filter receives, because delivering comes next anyway.
     private func tellOfFilter() { if !pointee.state.contains(.receiving) { serveLater() } }
 }

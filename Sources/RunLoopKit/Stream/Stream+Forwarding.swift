@@ -43,8 +43,8 @@ extension StreamPointer {
         return true
     }
 
-    /// Forwards to this stream no more. `shutsDown`: its peer is told that this was all. Any thread, without a lock; may close that stream,
-    /// and call the release of a context.
+    /// Ends forwarding to `target`, if it has not ended. `shutsDown`: ends writing to the target as well. Any thread, without a lock; may
+    /// close the target, and call the release of a context.
     @inline(never)
     func endForwarding(to target: StreamPointer, shutsDown: Bool = false) {
         lock()
@@ -61,7 +61,7 @@ extension StreamPointer {
         release(target)
     }
 
-    /// A stream without a function is read only while it is forwarded. Under the lock, or before the program has the handle.
+    /// Stops reading a stream without a function, which is not forwarded any more. Under the lock, or before the program has the handle.
     @inline(never)
     func leaveUnread() {
         if pointee.state.contains(.readingOver) { return }
@@ -69,7 +69,7 @@ extension StreamPointer {
         pointee.isUnread = true
     }
 
-    /// A stream that is forwarded to itself has no reference to itself.
+    /// Retains the handle of another stream. A stream that is forwarded to itself has no reference to itself.
     private func retain(_ other: StreamPointer?) {
         if let other, other != self { RLRetain(UnsafeRawPointer(other.source)) }
     }
@@ -101,7 +101,7 @@ extension StreamPointer {
         return true
     }
 
-    /// Writes a piece to the target. False if that does not take it: this stream is forwarded no more. On the loop's thread, in `deliver`;
+    /// Writes a piece to the target. False if the target does not take it, which ends the forwarding. On the loop's thread, in `deliver`;
     /// under the lock, which it releases meanwhile.
     func pass(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
         guard let target = pointee.target else { return false }
@@ -117,7 +117,7 @@ extension StreamPointer {
         return taking != .refused
     }
 
-    /// The target has room. Any thread, without a lock.
+    /// Continues to read, as the target has room again. Any thread, without a lock.
     private func goOn() {
         lock()
         pointee.state.remove(.held)
@@ -129,9 +129,11 @@ extension StreamPointer {
 // MARK: the target
 
 extension StreamPointer {
+    /// What a target has done with a piece: taken it; taken it, with the queue full now; refused it.
     private enum Taking { case taken, full, refused }
 
-    /// False with errno if nothing can be written to this stream, or another one is forwarded to it. Any thread.
+    /// Makes `feeder` the stream that is forwarded to this one. False with errno if nothing can be written to this stream, or another one
+    /// is forwarded to it. Any thread.
     private func beginFeed(_ feeder: StreamPointer) -> Bool {
         lock()
         defer { leave() }
@@ -144,7 +146,7 @@ extension StreamPointer {
         return true
     }
 
-    /// Any thread, without a lock.
+    /// Forgets the feeder, if it is this one. Any thread, without a lock.
     private func endFeed(_ feeder: StreamPointer) {
         lock()
         let isFed = pointee.feeder == feeder
@@ -154,7 +156,7 @@ extension StreamPointer {
         release(held)
     }
 
-    /// Writes bytes of the feeder; if the queue is full then, the feeder is told when there is room. Any thread.
+    /// Writes bytes of the feeder. If the queue is full after that, the feeder rests until there is room. Any thread.
     private func take(_ bytes: UnsafePointer<UInt8>, _ length: Int, of feeder: StreamPointer) -> Taking {
         lock()
         defer { leave() }
@@ -168,20 +170,20 @@ extension StreamPointer {
         return .full
     }
 
-    /// The program, or the feeder, is told when the queue has shrunk. Under the lock.
+    /// Has the program, or the feeder, told when the queue has shrunk. Under the lock.
     func awaitRoomInQueue() {
         pointee.state.insert(.full)
         pointee.state.remove(.tellsRoom)
     }
 
-    /// The feeder whose reading rests, with the reference to its handle, which the caller releases. Under the lock.
+    /// Returns the feeder if its reading rests, with the reference to its handle, which the caller releases. Under the lock.
     func takeHeldFeeder() -> StreamPointer? {
         if !pointee.holdsFeeder { return nil }
         pointee.holdsFeeder = false
         return pointee.feeder
     }
 
-    /// Under the lock, which it releases meanwhile.
+    /// Has the feeder go on if its reading rests. Under the lock, which it releases meanwhile.
     func resumeFeeder() {
         guard let feeder = takeHeldFeeder() else { return }
         unlock()
@@ -199,8 +201,8 @@ extension StreamPointer {
 // MARK: both directions
 
 extension StreamPointer {
-    /// Forwards two streams, or one and itself, to each other until they are closed, which they are together. False with errno if nothing
-    /// has changed. Any thread, without a lock; may call the release of a context.
+    /// Forwards two streams, or one and itself, to each other until they are closed, which they are together. False with errno if they
+    /// are not; an earlier forwarding of this stream may have ended then. Any thread, without a lock; may call the release of a context.
     func forwardBoth(_ other: StreamPointer) -> Bool {
         if !beginPartnership(other) { return false }
         if other == self ? forward(to: self) : joinBoth(other) { return true }
@@ -208,7 +210,7 @@ extension StreamPointer {
         return false
     }
 
-    /// The second half for two streams. False with errno if it has changed nothing.
+    /// The rest of `forwardBoth` for two different streams. False with errno if they do not become partners.
     private func joinBoth(_ other: StreamPointer) -> Bool {
         if !other.beginPartnership(self) { return false }
         if forward(to: other) {
@@ -219,7 +221,7 @@ extension StreamPointer {
         return false
     }
 
-    /// False with errno if the stream is closed, or has a partner.
+    /// Makes `other` the partner, and retains its handle. False with errno if the stream is closed, or has a partner.
     @inline(never)
     private func beginPartnership(_ other: StreamPointer) -> Bool {
         lock()
@@ -233,6 +235,7 @@ extension StreamPointer {
         return true
     }
 
+    /// Undoes `beginPartnership`.
     @inline(never)
     private func endPartnership(_ other: StreamPointer) {
         lock()
@@ -242,18 +245,19 @@ extension StreamPointer {
         if isSo { release(other) }
     }
 
-    /// This stream was closed. Any thread, without a lock.
+    /// Closes the partner of this stream, which is closed, once its bytes are written, and releases its handle. Any thread, without a lock.
     @inline(never)
     func close(partner: StreamPointer) {
         if partner != self { partner.closeWhenWritten() }
         release(partner)
     }
 
-    /// The program was told that one direction is over: with a partner, that may be the end of both. Under the lock, in a call of a loop.
+    /// After one direction of a stream with a partner has ended or failed: closes the stream if the other one is over, too, or after a
+    /// failure. Under the lock, in a call of a loop.
     @inline(never)
     func closeWithPartner() {
         if pointee.partner == nil { return }
-        // What the partner has received is written as long as that has not ended.
+        // At the end of the input, what the partner receives is still written here until the partner has ended, too.
         let isEnd = pointee.readFailure.result == RLStreamResult(kRLStreamSuccess) && !pointee.state.contains(.writingFailed)
         if !isEnd || pointee.state.contains(.shutdown) { closeWhenWritten() }
     }

@@ -48,7 +48,7 @@ extension StreamPointer {
         if !pointee.state.contains(.writingFailed) { tell(kRLStreamEventCanAcceptBytes) }
     }
 
-    /// Calls the functions that are left, of a stream that was closed. `handle`: what they are told. Without the lock.
+    /// Calls the completions that a closed stream still has; `handle` is passed to them. Without the lock.
     func tellCancelled(_ handle: OpaquePointer?) {
         while true {
             lock()
@@ -92,6 +92,7 @@ extension StreamPointer {
         if pointee.state.insert(.writingFailed).inserted { pointee.writeFailure = failure }
     }
 
+    /// Drops what was to be written, and lets the feeder go on. Under the lock.
     private func dropQueue() {
         pointee.queue.free()
         pointee.waiting.free()

@@ -32,6 +32,7 @@ extension StreamPointer {
         endService()
     }
 
+    /// The body of `serveLocked`. Under the lock, which it releases meanwhile.
     private func serve(_ service: StreamServicePointer, _ types: UInt) {
         pointee.services += 1
         if types & UInt(kRLFileDescriptorWriteCallBack) != 0 { roomIsThere() }
@@ -61,7 +62,7 @@ extension StreamPointer {
         arm()
     }
 
-    /// The thread has ended in a function of the client's. Without the lock.
+    /// Cleans up after a call that will never return, since the thread has ended in it. Without the lock.
     func abandon(_ service: StreamServicePointer) {
         lock()
         pointee.state.remove(.held)
@@ -71,7 +72,8 @@ extension StreamPointer {
         endService()
     }
 
-    /// Closes the stream if that was all, and releases the handle if it has left its loops meanwhile. Under the lock, which it releases.
+    /// Ends a call: closes the stream in the state `closesNext`, and gives up the handle if it has left its loops meanwhile. Under the
+    /// lock, which it releases.
     private func endService() {
         if pointee.state.contains(.closesNext) {
             unlock()
@@ -131,7 +133,7 @@ extension StreamPointer {
         return count > 0
     }
 
-    /// The descriptor is read no more. Under the lock.
+    /// Ends reading; `failure` says why, with success for the end of the input. No effect if reading has ended. Under the lock.
     func overRead(_ failure: Stream.Failure) {
         if pointee.state.insert(.readingOver).inserted { pointee.readFailure = failure }
     }
@@ -157,7 +159,7 @@ extension StreamPointer {
         stopDelivering(service)
     }
 
-    /// Whether the end is to be told now, or why there is none. Under the lock.
+    /// Whether it is time to tell the program that reading has ended or failed. Under the lock.
     private var isOver: Bool {
         if !pointee.state.contains(.readingOver) || pointee.state.contains(.toldOver) { return false }
         // What a filter has delivered comes before its failure.
@@ -172,7 +174,8 @@ extension StreamPointer {
     /// How many bytes are in the buffer.
     private var bufferedCount: Int { pointee.state.contains(.usesBuffer) ? pointee.buffer.count : 0 }
 
-    /// False if there is no piece.
+    /// Delivers the next piece to the program, the target or a new filter. False if nothing can be delivered. Under the lock, which it
+    /// releases meanwhile.
     private func deliverPiece(_ service: StreamServicePointer) -> Bool {
         if service.pointee.restLength == 0 && bufferedCount > 0 { lendBuffer(to: service) }
         guard service.pointee.restLength > 0, let rest = service.pointee.rest else { return false }
@@ -193,6 +196,7 @@ extension StreamPointer {
         return true
     }
 
+    /// `deliverPiece` for a program that has set a rule; also tells it if a piece is too long.
     @inline(never)
     private func deliverPieceByRule(_ service: StreamServicePointer) -> Bool {
         guard let rest = service.pointee.rest else { return false }
@@ -213,7 +217,7 @@ extension StreamPointer {
         return true
     }
 
-    /// Has the buffer delivered: the client may look at a piece during its call, whatever comes meanwhile.
+    /// Moves the buffer into the call that delivers, so that a piece stays in place while the client has it, whatever comes meanwhile.
     private func lendBuffer(to service: StreamServicePointer) {
         service.pointee.lent.free()
         service.pointee.lent = pointee.buffer
@@ -224,7 +228,7 @@ extension StreamPointer {
         pointee.state.remove(.usesBuffer)
     }
 
-    /// What has come behind the bytes for which the program has set a filter is the filter's: the program has not seen it.
+    /// Passes the undelivered rest to a filter that the program has set in the call: the program has not seen these bytes.
     private func receiveRest(_ service: StreamServicePointer) {
         guard service.pointee.restLength > 0, let rest = service.pointee.rest else { return }
         let length = service.pointee.restLength
@@ -232,7 +236,7 @@ extension StreamPointer {
         receive(rest, length)
     }
 
-    /// Keeps what was not delivered in the stream's buffer, in front of what has come meanwhile.
+    /// Keeps what was not delivered in the stream's buffer, before what has come meanwhile; a new filter gets it instead.
     private func keepRest(_ service: StreamServicePointer) {
         if service.pointee.restLength > 0 && pointee.state.contains(.hasFilter) && !service.pointee.isOfFilter { receiveRest(service) }
         let length = service.pointee.restLength
@@ -250,6 +254,7 @@ extension StreamPointer {
         lent.free()
     }
 
+    /// Keeps the undelivered rest, and lets other calls deliver. Under the lock.
     private func stopDelivering(_ service: StreamServicePointer) {
         if service.pointee.restLength > 0 || service.pointee.lent.count > 0 { keepRest(service) }
         if !service.pointee.delivers { return }
@@ -263,7 +268,7 @@ extension StreamPointer {
         if pointee.state.remove(.readsOn) != nil && pointee.state.contains(.toldOver) { readOn() }
     }
 
-    /// The end, or why there is none. Under the lock, which it releases meanwhile.
+    /// Tells the program that reading has ended or failed, and ends the forwarding. Under the lock, which it releases meanwhile.
     private func tellOver() {
         pointee.state.insert(.toldOver)
         if let target = pointee.target {
@@ -292,7 +297,7 @@ extension StreamPointer {
 
     // MARK: what the program asks for
 
-    /// Any thread.
+    /// Delivers no more until `resume`. Any thread.
     func pause() {
         lock()
         pointee.state.insert(.paused)
@@ -302,14 +307,14 @@ extension StreamPointer {
         unlock()
     }
 
-    /// Any thread.
+    /// Ends `pause`. Any thread.
     func resume() {
         lock()
         if pointee.state.remove(.paused) != nil { readOn() }
         unlock()
     }
 
-    /// Changes the rule for the next pieces, if `change` returns true. Any thread.
+    /// Calls `change` to change the rule for the next pieces. Returns its result; false: the rule is as it was. Any thread.
     func setRule(_ change: (inout ReadRule) -> Bool) -> Bool {
         lock()
         defer { unlock() }
@@ -320,7 +325,7 @@ extension StreamPointer {
         return true
     }
 
-    /// What keeps it from reading may be gone. Under the lock.
+    /// Continues to read and deliver if nothing prevents that any more. Under the lock.
     func readOn() {
         if pointee.state.contains(.delivering) {
             pointee.state.insert(.readsOn)

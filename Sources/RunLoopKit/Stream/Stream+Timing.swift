@@ -8,7 +8,7 @@ import Synchronization
 // is left then.
 
 extension StreamPointer {
-    /// 0: none. Any thread.
+    /// Sets the idle limit; 0: none. Any thread.
     func setIdleLimit(_ seconds: Double) {
         lock()
         pointee.idleLimit = seconds
@@ -53,6 +53,7 @@ extension StreamPointer {
         return events != 0 && linux_is_ready(pointee.descriptor, Int16(events)) != 0
     }
 
+    /// Has the timer of each loop fire in `delay` seconds; infinity: never. Fails the stream if out of memory. Under the lock.
     private func setTimers(_ delay: Double) {
         var context = RLRunLoopTimerContext()
         context.info = UnsafeMutableRawPointer(self)
@@ -67,7 +68,7 @@ extension StreamPointer {
         if !isSet { failWithoutMemory() }
     }
 
-    /// The memory is used by a watch or a timer, which `dropMemory` ends.
+    /// Takes one of `references`, which `dropMemory` gives up. Any thread.
     func retainMemory() -> UnsafeRawPointer {
         pointee.references.add(1, ordering: .relaxed)
         return UnsafeRawPointer(self)

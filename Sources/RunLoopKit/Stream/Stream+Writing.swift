@@ -49,7 +49,8 @@ extension StreamPointer {
         return pointee.state.contains(.shutdown) ? EPIPE : nil
     }
 
-    /// Has `callout` called once everything is written. False with errno if it will not be. Any thread.
+    /// Has `callout` called once all that the program has written so far is written to the descriptor, or cannot be. False with errno if
+    /// it will not be called. Any thread.
     func flush(_ callout: @escaping RLStreamFlushCallBack, _ info: UnsafeMutableRawPointer?) -> Bool {
         lock()
         defer { leave() }
@@ -102,7 +103,8 @@ extension StreamPointer {
 
     // MARK: the descriptor
 
-    /// Writes bytes as they go to the descriptor, after any filter. False with errno if they are not taken. Under the lock.
+    /// Writes bytes to the descriptor, after any filter, and queues what does not fit. False with errno if they are not taken. Under the
+    /// lock.
     func send(_ bytes: UnsafePointer<UInt8>, _ length: Int, _ data: OpaquePointer? = nil, later: Bool) -> Bool {
         var sent = 0
         let mayWrite = pointee.state.isDisjoint(with: [.awaitingRoom, .connecting])
@@ -128,13 +130,14 @@ extension StreamPointer {
         if pointee.state.insert(.flushLater).inserted { serveLater() }
     }
 
-    /// Writes as many of these bytes as fit; -1 with errno if that has failed. Under the lock.
+    /// Writes as many of these bytes as fit, and returns how many; -1 with errno if that has failed. Under the lock.
     private func writeDirectly(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Int {
         var part = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes), iov_len: length)
         return writeParts(&part, 1)
     }
 
-    /// Writes the queue, and then as many of these bytes as fit; -1 with errno if that has failed. Under the lock.
+    /// Writes the queue, and then as many of these bytes as fit, and returns how many of these; -1 with errno if that has failed. Under
+    /// the lock.
     private func writeNow(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Int {
         withParts { parts in
             let number = pointee.queue.gather(UnsafeMutableBufferPointer(rebasing: parts[..<(parts.count - 1)]))
@@ -150,7 +153,7 @@ extension StreamPointer {
         }
     }
 
-    /// Writes the queue until it is empty, or there is no room. Under the lock.
+    /// Writes the queue until it is empty, or there is no room, or writing has failed. Under the lock.
     func flushQueue() {
         if !pointee.state.isDisjoint(with: [.awaitingRoom, .connecting, .closed]) { return }
         let isEmpty = withParts { parts in
@@ -172,7 +175,7 @@ extension StreamPointer {
         finishShutdown()
     }
 
-    /// The first bytes of the queue were written. Under the lock.
+    /// Drops the first bytes of the queue, which have been written. Under the lock.
     private func consume(_ length: Int) {
         pointee.queue.consume(length)
         if pointee.state.contains(.awaitsReader) { noteReader() }
@@ -188,7 +191,7 @@ extension StreamPointer {
         return length
     }
 
-    /// Returns how many bytes were written, 0 if there is no room; -1 with errno after an error.
+    /// Writes once. Returns how many bytes were written, 0 if there is no room; -1 with errno after an error, with which writing has failed.
     private func writeParts(_ parts: UnsafeMutablePointer<iovec>?, _ number: Int) -> Int {
         let isSocket: Int32 = pointee.isSocket ? 1 : 0
         while true {
@@ -242,7 +245,8 @@ extension StreamPointer {
         flushQueue()
     }
 
-    /// Once the program has ended writing and everything is written, tells the peer. Under the lock.
+    /// Once the program has ended writing and everything is written, tells the peer; a descriptor that can only be written is closed next.
+    /// Under the lock.
     func finishShutdown() {
         if !pointee.state.contains(.shutdown) || queued > 0 || !pointee.state.isDisjoint(with: [.connecting, .closed]) { return }
         // A filter that is not open has not yet talked to its peer.

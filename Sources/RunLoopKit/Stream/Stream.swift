@@ -8,20 +8,20 @@ import Synchronization
 ///
 /// The handle is a version-0 source, which delivers what does not come from the descriptor. The descriptor has an RLFileDescriptor (the
 /// watch), whose source follows the handle into every mode. All `var` fields are guarded by the stream's lock unless they say otherwise. No
-/// client is called with the lock held.
+/// function of the program but a filter's is called with the lock held.
 struct Stream: ~Copyable, KitStorage {
     static var kind: KitKind { .stream }
 
     // In the order of their use: as a rule, reading a piece and writing another touches two cache lines.
     var object: KitObject
     var state: State = []
-    /// -1 until a stream is connected that was created for a host.
+    /// -1 until a stream that was created for a host is connected.
     var descriptor: Int32
     var lock = linux_stream_lock()
     let callout: RLStreamCallBack?
-    /// The descriptor object; nil once the stream is closed.
+    /// The descriptor object; nil while there is no descriptor, and once the stream is closed.
     var watch: OpaquePointer?
-    /// The thread that is delivering.
+    /// The thread that is delivering; meaningful only in the state `delivering`.
     var deliverer = linux_this_stream_thread()
     /// How many calls of loops are in this stream at the moment.
     var services: UInt32 = 0
@@ -29,42 +29,42 @@ struct Stream: ~Copyable, KitStorage {
     /// Whether the stream closes the descriptor. Written before the program has the handle.
     var closes = false
 
-    /// The latest fork() in whose child `services` are those of the thread that called it.
+    /// The process's count of forks when `services` was last counted again after one: see `StreamService.noteFork`.
     var servicesFork: UInt32 = 0
     var rule = ReadRule()
     var buffer = ByteBuffer()
     var queue = WriteQueue()
     var completions = Completions()
     var highWaterMark = 65_536
-    /// References to this memory: the handle's and the watch's. Any thread.
+    /// References to this memory: those of the handle, the watches, the timers and a host look-up. Any thread.
     let references: Atomic<Int>
-    /// The source of the watch; nil once the stream is closed.
+    /// The run loop source of the watch; nil whenever `watch` is.
     var watchSource: OpaquePointer?
     var loops: ServingLoops
     var readFailure = Failure()
     var writeFailure = Failure()
-    /// How many more successful reads may come before the failure is told.
+    /// How many more reads that bring bytes may come before a failure to write is told.
     var failureDelay: UInt8 = 16
     /// In seconds; meaningful only if the stream has an idle limit.
     var idleLimit: Double = 0
-    /// When bytes were read or written last, on the monotonic clock. Only kept for the idle limit.
+    /// The beginning of the idle time, usually the last read or write, on the monotonic clock. Kept only for the idle limit.
     var lastActivity: UInt64 = 0
     /// Connects the stream to a host; nil once it is connected, and for other streams.
     var connector: ConnectorPointer?
     var filter = RLStreamFilter()
-    /// What the program writes before the filter is open.
+    /// What the program has written and the filter has not been called with: the filter is not open, or the bytes wait for the next pass.
     var waiting = WriteQueue()
-    /// The stream that this one is forwarded to; with a reference to its handle, unless it is this one.
+    /// The stream that this one is forwarded to. Its handle is retained, unless it is this one.
     var target: StreamPointer?
     /// The stream that is forwarded to this one. Its memory may be gone, unless `holdsFeeder`.
     var feeder: StreamPointer?
-    /// Whether the feeder's reading rests until there is room here; unless it is this stream, there is a reference to its handle meanwhile.
+    /// Whether the feeder's reading rests until there is room here. Meanwhile its handle is retained, unless the feeder is this stream.
     var holdsFeeder = false
-    /// The stream that is forwarded both ways with this one, and closed with it; with a reference to its handle, unless it is this one.
+    /// The stream that is forwarded both ways with this one, and closed with it. Its handle is retained, unless it is this one.
     var partner: StreamPointer?
-    /// Whether the stream has no function, so that it is read only while it is forwarded, and is not at present.
+    /// Whether the stream is not read because it has no function and is not forwarded at present.
     var isUnread = false
-    /// Whether the stream closes when all is written, or cannot be.
+    /// Whether the stream is closed once everything is written, or nothing can be written any more.
     var closesWhenWritten = false
     /// The next of those that a thread is about to end, after their handles were freed. That thread.
     var nextFreed: StreamPointer?
@@ -138,7 +138,7 @@ extension StreamPointer {
     /// The handle.
     var source: OpaquePointer? { pointee.object.source }
 
-    /// Finds out whether the descriptor can be read and written. Before the program has the handle.
+    /// Sets the first state: what the descriptor allows, and whether a socket is connecting. Before the program has the handle.
     fileprivate func findDirections() {
         if pointee.callout == nil { leaveUnread() }
         if pointee.isSocket {
@@ -156,7 +156,7 @@ extension StreamPointer {
         }
     }
 
-    /// What the watches of the stream know of it.
+    /// The context for a watch of the stream, with which the watch keeps the stream's memory.
     func watchContext() -> RLFileDescriptorContext {
         var context = RLFileDescriptorContext()
         context.info = UnsafeMutableRawPointer(self)
@@ -165,7 +165,7 @@ extension StreamPointer {
         return context
     }
 
-    /// False with errno if there is none.
+    /// Makes the watch, which is in no loop at first. False with errno if the system refuses.
     func makeWatch() -> Bool {
         var context = watchContext()
         let callout: RLFileDescriptorCallBack = { _, types, info in StreamPointer(info: info).serveDescriptor(types) }
@@ -183,7 +183,7 @@ extension StreamPointer {
         if linux_stream_lock(&pointee.lock) != 0 { recover() }
     }
 
-    /// The first use of the lock in the child of a fork(). Under the lock.
+    /// Repairs the stream when its lock is used for the first time in the child of a fork(). Under the lock.
     @inline(never)
     private func recover() {
         // In the child of a fork(): threads that were delivering do not exist.
@@ -200,7 +200,8 @@ extension StreamPointer {
     @inline(__always)
     func unlock() { linux_stream_unlock(&pointee.lock) }
 
-    /// Releases the lock at the end of a call, and closes the stream if that was asked for meanwhile and no other call is in it.
+    /// Releases the lock at the end of a call. If the stream is in the state `closesNext`, closes it then, unless the thread still has the
+    /// lock from an outer call; may thus call completions and the filter's release.
     func leave() {
         if !pointee.state.contains(.closesNext) { return unlock() }
         let closes = pointee.lock.depth == 1
@@ -217,7 +218,8 @@ extension StreamPointer {
 
     // MARK: loops
 
-    /// The handle was added to a mode of a loop (1), or removed from one (-1). Does the same with the watch. Any thread.
+    /// The handle was added to a mode of a loop (1), or removed from one (-1): so are the watch, the timer and the attempts. Closes the
+    /// stream if the handle is no longer valid. Any thread.
     fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
         guard let loop, let mode else { return }
         lock()
@@ -271,10 +273,11 @@ extension StreamPointer {
 
     // MARK: the end
 
-    /// Leaves all loops, and closes the descriptor. Calls completions and the filter's release. Any thread, without the lock.
+    /// Leaves all loops; closes the descriptor if it has to. Calls completions and the filter's release. Any thread, without the lock.
     func close() { end(source) }
 
-    /// Ends writing, and closes the stream when all is written, or cannot be. Any thread, without the lock.
+    /// Ends writing, and closes the stream once everything is written, or nothing can be. Any thread. With the lock already taken, the
+    /// outer call closes the stream when it ends.
     func closeWhenWritten() {
         lock()
         if !pointee.state.contains(.closed) {
@@ -332,7 +335,7 @@ extension StreamPointer {
         dropMemory()
     }
 
-    /// The handle or the watch gives up its reference to the memory; the last one frees it.
+    /// Gives up one of `references`; the last one frees the memory. Any thread.
     func dropMemory() {
         if pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue > 0 { return }
         pointee.rule.free()

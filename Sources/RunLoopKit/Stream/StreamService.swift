@@ -6,9 +6,9 @@ import Synchronization
 /// In memory of its own, listed by the thread, as the thread may end in the call.
 struct StreamService: BitwiseCopyable {
     let stream: StreamPointer
-    /// The call in which this one is nested: of the same stream or another. The thread that is in it.
+    /// The call in which this one is nested, for the same stream or another. Only the thread that is in both uses it.
     private var outer: StreamServicePointer?
-    /// Whether the thread lists it, and memory to read into is behind it.
+    /// Whether the thread lists this call; then memory to read into follows the struct.
     fileprivate let isListed: Bool
     /// What was read and not delivered yet: in the memory to read into, or in `lent`.
     var rest: UnsafePointer<UInt8>?
@@ -20,7 +20,7 @@ struct StreamService: BitwiseCopyable {
     /// This call is the one that delivers.
     var delivers = false
 
-    /// A call of which the thread does not know, and which reads nothing, for want of memory.
+    /// A call for which there is no memory: the thread does not list it, and it cannot read into `scratch`.
     init(_ stream: StreamPointer) {
         self.stream = stream
         isListed = false
@@ -58,7 +58,7 @@ struct StreamService: BitwiseCopyable {
         if thread.pointee.spare == nil { thread.pointee.spare = UnsafeMutableRawPointer(service) } else { free(service) }
     }
 
-    /// In how many calls of a stream this thread is.
+    /// How many calls for a stream this thread is in.
     private static func count(of stream: StreamPointer) -> UInt32 {
         var count: UInt32 = 0
         var next = innermost
@@ -71,7 +71,7 @@ struct StreamService: BitwiseCopyable {
 
     private static let forkIsPrepared = Atomic(false)
 
-    /// For every stream, before it is made. False with errno if out of memory. Any thread.
+    /// Called before each stream is made: registers the handler of fork(), once. False with errno if out of memory. Any thread.
     static func prepare() -> Bool {
         ForkHandlers.register(forkIsPrepared, before: nil, inParent: nil, inChild: { StreamService.noteFork() })
     }
@@ -93,7 +93,7 @@ struct StreamService: BitwiseCopyable {
 
     @inline(never)
     private static func firstMemory() -> UnsafeMutableRawPointer? {
-        // A thread whose end is not noticed leaves its calls as they are.
+        // Without a key the thread's end is not noticed, and its calls stay as they are.
         if let endKey { pthread_setspecific(endKey, linux_this_stream_thread()) }
         return aligned_alloc(64, headerSize + scratchSize)
     }

@@ -2,7 +2,7 @@ import CLinux
 import CRunLoopKit
 
 extension Stream {
-    /// What the stream is in, and what it has yet to tell.
+    /// The state of a stream, and what the program has yet to be told.
     struct State: OptionSet {
         let rawValue: UInt32
         /// The stream was closed, and has no watch any more.
@@ -13,9 +13,9 @@ extension Stream {
         static var paused: State { State(rawValue: 1 << 2) }
         /// A piece was too long: reading stops until another rule is set.
         static var stuck: State { State(rawValue: 1 << 3) }
-        /// The descriptor is at its end, has failed, or cannot be read: it is read no more.
+        /// The descriptor is read no more: it is at its end, has failed, cannot be read, or the stream `isUnread`.
         static var readingOver: State { State(rawValue: 1 << 4) }
-        /// The end, or why reading has failed, was told.
+        /// The end, or why reading has failed, has been told, or there is nothing to tell.
         static var toldOver: State { State(rawValue: 1 << 5) }
         /// A thread is delivering: no other one does, nor a nested run.
         static var delivering: State { State(rawValue: 1 << 6) }
@@ -25,9 +25,9 @@ extension Stream {
         static var writingFailed: State { State(rawValue: 1 << 8) }
         /// The program has ended writing.
         static var shutdown: State { State(rawValue: 1 << 9) }
-        /// The peer was told so.
+        /// Everything is written, and the peer of a socket has been told that it was all.
         static var shutdownDone: State { State(rawValue: 1 << 10) }
-        /// The program knows that the queue has reached its high-water mark: it is told when that has shrunk.
+        /// The program, or the feeder, knows that the queue has reached its high-water mark, and is told when it has shrunk.
         static var full: State { State(rawValue: 1 << 11) }
         /// To be told: the stream is open.
         static var tellsOpen: State { State(rawValue: 1 << 12) }
@@ -37,11 +37,11 @@ extension Stream {
         static var tellsWriteFailure: State { State(rawValue: 1 << 14) }
         /// The filter and its peer have agreed.
         static var filterOpen: State { State(rawValue: 1 << 15) }
-        /// Bytes of the queue wait for the next pass.
+        /// Bytes that were written with `later` wait for the next pass.
         static var flushLater: State { State(rawValue: 1 << 16) }
         /// The filter is being called with what was read: what it delivers is told after that.
         static var receiving: State { State(rawValue: 1 << 17) }
-        /// All is written to a descriptor that can only be written: `leave` closes it.
+        /// The stream is to be closed: the end of the call, in `leave` or `endService`, does that.
         static var closesNext: State { State(rawValue: 1 << 18) }
         /// The handle is in a mode of a loop.
         static var inLoop: State { State(rawValue: 1 << 19) }
@@ -68,7 +68,7 @@ extension Stream {
         static var holdsWrites: State { State(rawValue: 1 << 29) }
         /// What is received is written to another stream, or to this one.
         static var forwards: State { State(rawValue: 1 << 30) }
-        /// The queue of the stream that this one is forwarded to is full: reading rests.
+        /// Reading rests: the queue of the stream that this one is forwarded to is full, or a piece is being written to that stream.
         static var held: State { State(rawValue: 1 << 31) }
         /// If the stream is in none of these, a write goes straight to the descriptor.
         static var mattersToWriting: State {
@@ -76,11 +76,12 @@ extension Stream {
         }
     }
 
-    /// Why a direction has failed.
+    /// Why a direction has failed, or success.
     struct Failure: BitwiseCopyable {
         var result = RLStreamResult(kRLStreamSuccess)
+        /// A value of errno; with `kRLStreamNotFound`, an error of getaddrinfo.
         var error: Int32 = 0
-        /// For errno: that of a look-up is none of its numbers.
+        /// The failure as a value of errno.
         var number: Int32 { result == RLStreamResult(kRLStreamNotFound) ? EHOSTUNREACH : error }
     }
 }

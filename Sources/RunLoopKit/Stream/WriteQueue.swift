@@ -5,7 +5,7 @@ import CRunLoopKit
 
 /// Bytes that wait to be written: a list of chunks. Under the stream's lock.
 struct WriteQueue: BitwiseCopyable {
-    /// A part of the queue. Its own bytes lie behind it.
+    /// A part of the queue. If the bytes are its own, they follow it in memory.
     private struct Chunk: BitwiseCopyable {
         var next: UnsafeMutablePointer<Chunk>?
         /// Data of the program that the chunk retains; nil: the bytes are the chunk's own.
@@ -14,7 +14,7 @@ struct WriteQueue: BitwiseCopyable {
         var begin: Int
         var end: Int
         var capacity: Int
-        /// How many of the bytes are answers of a filter; as many as there may be, once a part is written.
+        /// How many of the bytes are answers of a filter; an upper bound once the first bytes are written.
         var answers = 0
     }
 
@@ -28,7 +28,7 @@ struct WriteQueue: BitwiseCopyable {
     private(set) var count = 0
     /// How many of them are answers of a filter.
     private(set) var answers = 0
-    /// How many queued bytes were ever written. Those that were never queued do not count.
+    /// How many bytes of the queue have ever been written. Bytes that were never queued do not count.
     private(set) var consumed: UInt64 = 0
 
     /// With its header a chunk is 4 KiB.
@@ -53,7 +53,7 @@ struct WriteQueue: BitwiseCopyable {
         return true
     }
 
-    /// Retains data whose bytes from `begin` on are queued; false if out of memory.
+    /// Retains `data`, and queues its bytes from `begin` on without copying; false if out of memory.
     mutating func append(_ data: OpaquePointer, from begin: Int) -> Bool {
         guard let memory = malloc(MemoryLayout<Chunk>.stride), let bytes = RLDataGetBytePtr(data) else { return false }
         let chunk = memory.bindMemory(to: Chunk.self, capacity: 1)
@@ -66,18 +66,20 @@ struct WriteQueue: BitwiseCopyable {
         return true
     }
 
-    /// The last bytes were answers of a filter: so many, which one `append` has queued.
+    /// Counts the last `length` bytes, which one `append` has queued, as answers of a filter.
     mutating func noteAnswer(_ length: Int) {
         guard length > 0, let last else { return }
         last.pointee.answers += length
         answers += length
     }
 
+    /// Adds a chunk at the end.
     private mutating func link(_ chunk: ChunkPointer) {
         if let last { last.pointee.next = chunk } else { first = chunk }
         last = chunk
     }
 
+    /// An empty chunk with room for `length` bytes: the spare one, or a new one; nil if out of memory.
     private static func take(_ spare: inout ChunkPointer?, _ length: Int) -> ChunkPointer? {
         if length <= usualCapacity, let chunk = spare {
             spare = nil
@@ -113,7 +115,7 @@ struct WriteQueue: BitwiseCopyable {
         }
     }
 
-    /// The first bytes were written.
+    /// Drops the first bytes, which have been written.
     mutating func consume(_ length: Int) {
         consumed += UInt64(length)
         drop(length)
@@ -138,7 +140,7 @@ struct WriteQueue: BitwiseCopyable {
         }
     }
 
-    /// So many bytes of a chunk are left.
+    /// Counts no more answers in a chunk than the `length` bytes that are left of it.
     private mutating func limitAnswers(_ chunk: ChunkPointer, _ length: Int) {
         let surplus = chunk.pointee.answers - length
         if surplus <= 0 { return }
@@ -146,6 +148,7 @@ struct WriteQueue: BitwiseCopyable {
         answers -= surplus
     }
 
+    /// Frees a chunk, or keeps it as the spare one.
     private mutating func recycle(_ chunk: ChunkPointer) {
         if let data = chunk.pointee.data {
             RLRelease(UnsafeRawPointer(data))
@@ -166,11 +169,11 @@ struct WriteQueue: BitwiseCopyable {
     }
 }
 
-/// Functions to be called when so much was written: a list in order. Under the stream's lock.
+/// Functions to be called once what was queued before them is written: a list in order. Under the stream's lock.
 struct Completions: BitwiseCopyable {
     struct Completion: BitwiseCopyable {
         fileprivate var next: UnsafeMutablePointer<Completion>?
-        /// How many bytes of the stream have to be written before.
+        /// The value of `WriteQueue.consumed` from which on the function is due.
         fileprivate var position: UInt64
         var callout: RLStreamFlushCallBack
         var info: UnsafeMutableRawPointer?
@@ -183,17 +186,17 @@ struct Completions: BitwiseCopyable {
     private var spare: CompletionPointer?
     private(set) var count = 0
 
-    /// The position of a completion for bytes that wait in front of a filter.
+    /// The position of a completion for bytes that the filter has not been called with.
     private static var unknownPosition: UInt64 { .max }
 
     init() {}
 
     var isEmpty: Bool { first == nil }
 
-    /// Whether the first is due.
+    /// Whether the first one is due; `written`: the queue's `consumed`.
     func isDue(_ written: UInt64) -> Bool { first.map { $0.pointee.position <= written } ?? false }
 
-    /// A nil position is set by `settle`. False if out of memory.
+    /// Adds a completion at the end. A nil position is set later, by `settle`. False if out of memory.
     mutating func append(_ position: UInt64?, _ callout: @escaping RLStreamFlushCallBack, _ info: UnsafeMutableRawPointer?) -> Bool {
         guard
             let completion = spare
