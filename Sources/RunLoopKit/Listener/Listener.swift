@@ -17,15 +17,16 @@ struct Listener: ~Copyable, KitStorage {
     fileprivate let descriptor: Int32
     /// The path that is removed at the end; nil if there is none. Written before the program has the handle.
     fileprivate var path: UnsafeMutablePointer<CChar>?
+    /// Which file was at `path`: another one that is there later is not removed.
     fileprivate var file = linux_socket_file()
-    /// The process that has made it, which removes the path.
+    /// The process that has made the listener: no other one removes the path.
     fileprivate let process: ProcessIdentity
-    /// Whether it closes the descriptor. Written before the program has the handle.
+    /// Whether the listener closes the descriptor. Written before the program has the handle.
     fileprivate var closes = false
     fileprivate var lock = linux_stream_lock()
     fileprivate var isClosed = false
     fileprivate var isEnabled = true
-    /// Why there can be no more connections at the moment: the timers end that. 0: there can.
+    /// The errno with which accepting has failed, so that it rests until a timer fires; 0: it does not rest.
     fileprivate var shortage: Int32 = 0
     fileprivate var loops: ServingLoops
     /// nil once the listener is closed.
@@ -43,9 +44,9 @@ struct Listener: ~Copyable, KitStorage {
         references = Atomic(1)
     }
 
-    /// How many connections are told in one pass.
+    /// The most connections that are accepted in one pass.
     fileprivate static var batch: Int { 16 }
-    /// After how many seconds a listener tries again that was short of descriptors or memory.
+    /// After how many seconds a listener that was short of descriptors or memory tries again.
     fileprivate static var retryDelay: Double { 0.1 }
 }
 
@@ -70,7 +71,7 @@ extension Listener {
         context.schedule = { info, loop, mode in ListenerPointer(info: info).change(loop, mode, by: 1) }
         context.cancel = { info, loop, mode in ListenerPointer(info: info).change(loop, mode, by: -1) }
         context.perform = { info in ListenerPointer(info: info).perform() }
-        // If there is no source, it has called the function that releases the info.
+        // On failure RLRunLoopSourceCreate has called the function that releases the info.
         guard let source = RLRunLoopSourceCreate(nil, 0, &context) else { return nil }
         listener.pointee.object.source = source
         if listener.makeWatch(), listener.keep(path) {
@@ -107,10 +108,11 @@ extension ListenerPointer {
         return pointee.path != nil
     }
 
+    /// Takes the listener's lock. Any thread.
     @inline(never)
     private func lock() {
         if linux_stream_lock(&pointee.lock) == 0 || pointee.lock.was_broken == 0 { return }
-        // In the child of a fork(): another thread was changing it.
+        // In the child of a fork(): another thread was changing the listener, which is closed therefore.
         pointee.lock.was_broken = 0
         pointee.isClosed = true
     }
@@ -123,7 +125,7 @@ extension ListenerPointer {
     /// The watch has found connections, or an error. On the loop's thread.
     private func noteReady() {
         lock()
-        // While it is in a loop, its handle is there.
+        // While the listener is in a loop, its handle exists.
         if !pointee.isClosed && !pointee.loops.isEmpty { RLRunLoopSourceSignal(source) }
         unlock()
     }
@@ -141,7 +143,8 @@ extension ListenerPointer {
         }
     }
 
-    /// The descriptor of a connection; -1: this one has failed, and another one may wait; nil: none is to be told in this pass.
+    /// Accepts a connection and returns its descriptor; -1 if that one has failed, and another one may wait; nil if no more are to be
+    /// accepted in this pass.
     private func accept() -> Int32? {
         lock()
         defer { unlock() }
@@ -159,7 +162,7 @@ extension ListenerPointer {
         }
     }
 
-    /// Has the next connections told. Under the lock.
+    /// Has the watch report the next connections, unless the listener is disabled or rests. Under the lock.
     private func arm() {
         guard let watch = pointee.watch, pointee.isEnabled, pointee.shortage == 0 else { return }
         RLFileDescriptorEnableCallBacks(watch.watch, UInt(kRLFileDescriptorReadCallBack))
@@ -171,7 +174,7 @@ extension ListenerPointer {
 
     // MARK: shortages
 
-    /// There can be no connection for a while; without memory for a timer, until the next pass. Under the lock.
+    /// Accepts nothing for a while; without memory for a timer, only until the next pass. Under the lock.
     private func pause(_ error: Int32) {
         if !setTimers(Listener.retryDelay) { return }
         pointee.shortage = error
@@ -187,7 +190,7 @@ extension ListenerPointer {
         return pointee.loops.setTimers(delay, of: source, &context) { _, info in ListenerPointer(info: info).tryAgain() }
     }
 
-    /// A timer has fired. On the loop's thread.
+    /// Accepts again after a shortage. On the loop's thread, called by a timer.
     private func tryAgain() {
         lock()
         pointee.shortage = 0
@@ -238,7 +241,7 @@ extension ListenerPointer {
         return pointee.isClosed ? 0 : pointee.shortage
     }
 
-    /// -1 once it is closed. Any thread.
+    /// The descriptor; -1 once the listener is closed. Any thread.
     var openDescriptor: Int32 {
         lock()
         defer { unlock() }
@@ -247,7 +250,7 @@ extension ListenerPointer {
 
     // MARK: the end
 
-    /// Leaves all loops, and closes the descriptor. Any thread, without the lock.
+    /// Leaves all loops; closes the descriptor and removes the path if the listener has to. Any thread, without the lock.
     func close() {
         // The handle's last reference may be that of a loop, and the watch has the other reference to the memory.
         _ = retainMemory()

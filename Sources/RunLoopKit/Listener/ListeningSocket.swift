@@ -5,7 +5,8 @@ import CRunLoopKit
 
 /// Makes sockets that listen.
 enum ListeningSocket {
-    /// A TCP socket; -1 with errno. Any thread; may wait for the resolver.
+    /// A TCP socket that listens at the host's first address, or at all addresses if `host` is nil; -1 with errno. Any thread; may wait for
+    /// the resolver.
     static func open(_ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?) -> Int32 {
         if host != nil { return open(host, service, AF_UNSPEC) }
         // One socket for both families, unless the system has no IPv6.
@@ -29,7 +30,8 @@ enum ListeningSocket {
         return descriptor
     }
 
-    /// A socket in the file system, or with an abstract name; -1 with errno. Any thread.
+    /// A socket that listens in the file system, or with an abstract name after "@"; -1 with errno. Replaces a socket file at which
+    /// no socket listens any more. Any thread.
     static func open(at path: UnsafePointer<CChar>) -> Int32 {
         var address = sockaddr_un()
         let size = linux_path_address(path, &address)

@@ -14,7 +14,7 @@ private func make(
     if descriptor < 0 { return nil }
     if let source = Listener.make(descriptor, closes: true, callout, client, at: path) { return source }
     preservingSystemError {
-        // Before it is closed: until then no other listener takes the path.
+        // Before the socket is closed: until then no other listener takes the path.
         if let path { _ = linux_remove_socket_file(path, linux_find_socket_file(path)) }
         linux_close(descriptor)
     }
@@ -74,7 +74,7 @@ public func RLListenerGetPort(_ listener: OpaquePointer?) -> Int32 {
     return withAddress(listener) { address, _ in linux_port(address) } ?? 0
 }
 
-/// nil if it is closed.
+/// Calls `body` with the listener's address; nil if there is none, as the listener is closed.
 private func withAddress<Result>(_ listener: ListenerPointer, _ body: (UnsafeRawPointer, Int) -> Result) -> Result? {
     var address = sockaddr_storage()
     let size = linux_local_address(listener.openDescriptor, &address)
