@@ -2,8 +2,9 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-// Clients' functions are called from here only (except those of contexts: ClientContext.swift), and never with the lock held. As in
-// librunloop, a backtrace shows by these names whose code runs and why.
+// Clients' functions are called from here only (except those of contexts, in ClientContext.swift, and a filter's start, shutdown and
+// release), and never with the kit's lock held; those of a filter with its stream's lock. As in librunloop, a backtrace shows by these names
+// whose code runs and why.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SIGNAL_CALLBACK_FUNCTION")
 @inline(never)

@@ -8,7 +8,7 @@ struct DescriptorWatch: BitwiseCopyable {
     /// The run loop source of the RLFileDescriptor. Retained.
     let source: OpaquePointer
 
-    /// A watch whose callbacks are disabled, and which leaves the descriptor open; nil with errno if there is none. Any thread.
+    /// A watch whose callbacks are disabled, and which never closes the descriptor; nil with errno if the system refuses. Any thread.
     static func make(
         _ descriptor: Int32, _ context: inout RLFileDescriptorContext, _ callout: @escaping RLFileDescriptorCallBack
     ) -> DescriptorWatch? {
@@ -25,7 +25,7 @@ struct DescriptorWatch: BitwiseCopyable {
         return DescriptorWatch(watch: watch, source: source)
     }
 
-    /// Ends it. The descriptor may be closed then. Any thread.
+    /// Ends the watch; after that the descriptor may be closed. Any thread.
     func end() {
         RLRelease(UnsafeRawPointer(source))
         RLFileDescriptorInvalidate(watch)

@@ -2,11 +2,12 @@ import CLinux
 import CLinuxKit
 import Synchronization
 
-/// Has fork() call functions of the kit. Nothing is made before: a child might find a lock held by a thread that does not exist there.
+/// Has fork() call functions of the kit. No object is made before: a child might find a lock held by a thread that does not exist there.
 enum ForkHandlers {
     private static let arePrepared = Atomic(false)
 
-    /// For every object, before it is made. False with errno if out of memory; a later call tries again. Any thread.
+    /// Registers the functions, once: called before each object is made. False with errno if out of memory; a later call tries again. Any
+    /// thread.
     static func prepare() -> Bool {
         register(
             arePrepared, before: { linux_kit_lock() }, inParent: { linux_kit_unlock() },

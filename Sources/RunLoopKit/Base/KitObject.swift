@@ -1,14 +1,14 @@
 import CLinux
 import CRunLoop
 
-/// The beginning of what stands behind each object of the kit. The object itself is a run loop source whose info points to this, so
-/// references, loops and modes are librunloop's. Every field is written once, when the object is created.
+/// What the memory of each object of the kit begins with. The object itself is a run loop source whose info points to this, so references,
+/// loops and modes are librunloop's. No field changes once the program has the handle.
 struct KitObject {
     let kind: KitKind
-    /// What the object is about, for descriptions: the number of a signal, of a process.
+    /// What the object is about: the number of a signal, a process or a descriptor, a limit. Descriptions leave out a negative one.
     var number: Int
     let client: ClientContext
-    /// The source, which owns this and frees it: no reference.
+    /// The source, which owns this memory and frees it: no reference.
     var source: OpaquePointer?
 }
 
@@ -51,7 +51,7 @@ extension KitObject {
         }
     }
 
-    /// A context whose info is this address was not filled in.
+    /// A context whose info is still this address has not been filled in.
     private static var unfilled: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: 1) }
 
     @inline(never)

@@ -53,7 +53,7 @@ extension ServingLoops {
 }
 
 extension ServingLoops.LinkPointer {
-    /// Under the object's lock.
+    /// Ends the timer in this loop, if there is one. Under the object's lock.
     func endTimer() {
         guard let timer = pointee.timer else { return }
         pointee.timer = nil

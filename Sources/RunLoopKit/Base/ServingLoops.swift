@@ -3,8 +3,8 @@ import CLinuxKit
 import CRunLoop
 import Synchronization
 
-/// The loops that a source is in, to wake them. Changes are made under the lock of the kit, by the `schedule` and `cancel` functions of the
-/// source; a signal handler may read the list at any time.
+/// The loops that a source is in, to wake them. "The lock" is the kit's, or that of the object if it has one of its own. Changes are made
+/// by the `schedule` and `cancel` functions of the source; for an RLSignal a signal handler may read the list at any time.
 struct ServingLoops: ~Copyable {
     /// A loop of the list.
     struct Link: ~Copyable {
@@ -13,7 +13,7 @@ struct ServingLoops: ~Copyable {
         /// In how many of the loop's modes the source is. Two threads that add and remove may report in either order, so it may be
         /// negative for a moment. Under the lock.
         var modes: Int
-        /// Of an object with a time limit: in the same modes of the loop. A reference. Under the lock.
+        /// The timer of an object with a time limit, in the same modes of the loop as the source. A reference. Under the lock.
         var timer: OpaquePointer?
         /// The next link, 0 at the end. Written under the lock, read by signal handlers.
         let next: Atomic<UInt>
@@ -96,6 +96,7 @@ struct ServingLoops: ~Copyable {
         return (true, loop)
     }
 
+    /// Adds a loop to the end of the list, and retains it. False if out of memory.
     private mutating func add(_ loop: OpaquePointer, _ modes: Int, behind last: LinkPointer?) -> Bool {
         guard let link = spare ?? malloc(MemoryLayout<Link>.stride)?.bindMemory(to: Link.self, capacity: 1) else { return false }
         spare = nil

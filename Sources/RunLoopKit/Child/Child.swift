@@ -60,7 +60,7 @@ struct Child: ~Copyable, KitStorage {
         context.copyDescription = KitObject.copyDescription
         context.getPort = { info in Child.pointer(info).pointee.port }
         context.perform = { info in Child.pointer(info).perform() }
-        // If there is no source, it has called the function that releases the info.
+        // On failure `makeSource` has called the function that releases the info.
         guard let source = KitObject.makeSource(&context) else { return nil }
         child.pointee.object.source = source
         return child
@@ -74,8 +74,8 @@ struct Child: ~Copyable, KitStorage {
 typealias ChildPointer = UnsafeMutablePointer<Child>
 
 extension ChildPointer {
-    /// Gives the object its child. Throws if that is no child of this process, or there is no descriptor. Before
-    /// the program has the handle.
+    /// Gives the object its child. Throws if the process is no child of this one, or there is no descriptor. Before the program has the
+    /// handle.
     func attach(_ process: Int32) throws(SystemError) {
         let pidfd = linux_pidfd_open(process)
         // EINVAL, or ENOENT since Linux 6.16: it is a thread.

@@ -4,7 +4,7 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// An RLSignal: an object for a signal. It is told of signals while it is in a loop.
+/// An RLSignal: an object for a signal, which is told of signals while it is in a loop.
 struct SignalWatch: ~Copyable, KitStorage {
     static var kind: KitKind { .signal }
 
@@ -45,7 +45,7 @@ struct SignalWatch: ~Copyable, KitStorage {
         context.schedule = { info, loop, _ in SignalWatch.pointer(info).change(loop, by: 1) }
         context.cancel = { info, loop, _ in SignalWatch.pointer(info).change(loop, by: -1) }
         context.perform = { info in SignalWatch.pointer(info).perform() }
-        // If there is no source, it has called the function that releases the info.
+        // On failure RLRunLoopSourceCreate has called the function that releases the info.
         guard let source = RLRunLoopSourceCreate(nil, order, &context) else { return nil }
         watch.pointee.object.source = source
         return source
