@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* The types of sockets are an enum, and addresses have many types. */
+/* A stream socket that listens at an address; -1 with errno. In C, as the types of sockets are an enum, and addresses have many types. */
 static inline int linux_listen(const void *address, unsigned size)
 {
     const struct sockaddr *at = address;
@@ -37,7 +37,7 @@ static inline int linux_listen(const void *address, unsigned size)
     errno = error;
     return -1;
 }
-/* By syscall(2), as accept() is a cancellation point. */
+/* A connection, or -1 with errno. By syscall(2), as accept() is a cancellation point. */
 static inline int linux_accept(int fd)
 {
     return (int)syscall(SYS_accept4, fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -63,7 +63,7 @@ static inline unsigned linux_path_address(const char *path, struct sockaddr_un *
     address->sun_path[0] = 0;
     return (unsigned)(offsetof(struct sockaddr_un, sun_path) + length);
 }
-/* Returns its size, 0 if there is none. */
+/* The address that a socket is bound to. Returns its size, 0 if there is none. */
 static inline unsigned linux_local_address(int fd, struct sockaddr_storage *address)
 {
     socklen_t size = sizeof *address;
@@ -88,7 +88,7 @@ static inline struct linux_socket_file linux_find_socket_file(const char *path)
         return (struct linux_socket_file){0};
     return (struct linux_socket_file){status.st_dev, status.st_ino};
 }
-/* Removes the path if it is that file still. */
+/* Removes the path if it is still this file. Returns 1 if it has. */
 static inline int linux_remove_socket_file(const char *path, struct linux_socket_file file)
 {
     struct linux_socket_file now = linux_find_socket_file(path);
@@ -113,7 +113,7 @@ static inline int linux_lock_directory(const char *path)
     }
     return fd;
 }
-/* A child that was forked meanwhile has the descriptor, too: closing it does not end the lock. */
+/* Unlocks before closing: a child that was forked meanwhile has the descriptor, too, and would keep the lock. */
 static inline void linux_unlock_directory(int fd)
 {
     flock(fd, LOCK_UN);

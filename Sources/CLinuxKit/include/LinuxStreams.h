@@ -70,7 +70,7 @@ static inline int linux_add_nonblocking(int fd)
         return flags < 0 ? -1 : 0;
     return (int)syscall(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
 }
-/* Whether a call would not wait, or fails; not poll(), which is a cancellation point. */
+/* Whether the descriptor is ready for one of the events, or has failed. By syscall(2), as poll() is a cancellation point. */
 static inline int linux_is_ready(int fd, short events)
 {
     struct pollfd ready = {.fd = fd, .events = events};
@@ -120,9 +120,9 @@ static inline const void *linux_find(const void *bytes, long count, const void *
 
 /* -- What a thread knows of streams --------------------------------------------------------------------------------- */
 
-/* Thread-local, which Swift cannot import: the innermost call that the thread makes of a stream, and memory for the next one. And of
-   chains of forwarded streams: the streams that are freed and have to be ended, whether the thread is about to add one, and whether it
-   is about to end them all. */
+/* Thread-local, which Swift cannot import. The innermost call for a stream that the thread is in, and memory for the next one. For
+   chains of forwarded streams: those whose handles have been freed and that have to be ended, whether a handle that is freed now adds
+   its stream to these, and whether the thread is already ending them. */
 struct linux_stream_thread {
     void *innermost, *spare, *freed;
     uint8_t collects, drains;
@@ -138,17 +138,17 @@ static inline struct linux_stream_thread *linux_this_stream_thread(void) { retur
    executes no locked instruction. Race detectors are told of it as of the locks of the core: see LinuxRaces.h. */
 struct linux_stream_lock {
     uint32_t word;                     /* 0: free, 1: held, 2: held, and threads may be asleep. A futex. */
-    uint32_t depth;                    /* how often the owner has it */
+    uint32_t depth;                    /* how many times the owner has taken it */
     struct linux_stream_thread *owner; /* NULL: it is free */
     uint32_t forks;                    /* how many the process had when this lock was used last */
-    int was_broken; /* another thread held it when the process forked: what it guards may be half changed */
+    int was_broken; /* a thread held it when the process forked: what it guards may be half changed */
 };
 /* How many fork()s lie between this process and the one that loaded the library; and the thread that called the last. */
 extern uint32_t linux_kit_forks __attribute__((visibility("hidden")));
 extern struct linux_stream_thread *linux_kit_forking_thread __attribute__((visibility("hidden")));
 static inline uint32_t linux_kit_fork_count(void) { return linux_kit_forks; }
 void linux_stream_lock_init(struct linux_stream_lock *lock);
-/* 1 if this is the first use in the child of a fork(). */
+/* Frees the lock at its first use in the child of a fork(), and returns 1; otherwise 0. */
 int linux_stream_lock_recover(struct linux_stream_lock *lock);
 void linux_stream_lock_acquire(struct linux_stream_lock *lock);
 void linux_stream_lock_release(struct linux_stream_lock *lock);

@@ -50,7 +50,7 @@ struct linux_worker {
     struct linux_worker *following;
     int isDetached; /* nothing joins the thread: it frees this itself. */
 };
-/* Once: 0 if the process has no key left by which the end of a thread is noticed. */
+/* Makes the key by which the end of a thread is noticed, once; 0 if the process has none left. */
 int linux_prepare_workers(void);
 /* For the calling thread: sets its name, for debuggers and top(1), forbids cancellation, and has atEnd called if the thread ends before
    linux_end_worker. 0 if the process has no key or memory left for that. */
