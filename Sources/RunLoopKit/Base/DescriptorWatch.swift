@@ -20,7 +20,7 @@ struct DescriptorWatch: BitwiseCopyable {
             }
             return nil
         }
-        // Whether their modes are kept from being empty, the handle says, which the program may have told not to.
+        // Only the handle keeps its modes from being empty, and the program may have told it not to.
         RLRunLoopSourceSetKeepsModeRunning(source, 0)
         return DescriptorWatch(watch: watch, source: source)
     }

@@ -21,15 +21,15 @@ struct Child: ~Copyable, KitStorage {
 
     fileprivate(set) var object: KitObject
     fileprivate let callout: RLChildCallBack
-    /// The process that it is a child of, which is not that of a later fork().
+    /// The process whose child it is; a later fork() makes another process, to which this child does not belong.
     fileprivate let parent: ProcessIdentity
     /// Open until the object is freed, so that a signal never reaches another process. Written once, before the program has the handle.
     fileprivate(set) var pidfd: Int32 = -1
-    /// What the loops watch. Likewise.
+    /// The descriptor that the loops watch. Written before the program has the handle.
     fileprivate var port: Int32 = -1
     /// Our ends of the pipes to its descriptors 0, 1 and 2.
     let pipes: ChildPipes
-    /// Any thread.
+    /// How far the wait for the end has come. Any thread.
     fileprivate let progress: Atomic<Progress>
     /// Written by the loop that waits, before `progress` is `ended`, and not changed after that.
     fileprivate var end = linux_end()

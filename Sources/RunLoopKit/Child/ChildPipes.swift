@@ -53,7 +53,8 @@ struct ChildDescriptor: ~Copyable {
         if source > 0 { preservingSystemError { linux_close(source) } }
     }
 
-    /// The child's descriptors are made one after the other, so none may be made of a number that was overwritten by the one before.
+    /// Duplicates a descriptor above the standard ones: the child's own are made one after the other, and none may overwrite what a later
+    /// one is made from.
     private static func duplicate(_ descriptor: Int32) throws(SystemError) -> Int32 {
         try checked(linux_duplicate_above_standard(descriptor))
     }

@@ -74,10 +74,11 @@ extension StreamPointer {
         if let other, other != self { RLRetain(UnsafeRawPointer(other.source)) }
     }
 
+    /// Releases the handle that `retain` has retained. Any thread, without a lock; may call the release of a context.
     private func release(_ other: StreamPointer?) {
         guard let other, other != self else { return }
-        // It may be freed, and then release the stream that it is forwarded to, and so on. However long that chain is, this stack is
-        // enough: each is ended when the end of the one before has returned.
+        // The other stream may be freed, and then release the stream that it is forwarded to, and so on. However long that chain is, the
+        // stack is large enough: each stream is ended when the end of the one before has returned.
         let thread = linux_this_stream_thread().unsafelyUnwrapped
         thread.pointee.collects = 1
         RLRelease(UnsafeRawPointer(other.source))
@@ -92,7 +93,7 @@ extension StreamPointer {
         thread.pointee.drains = 0
     }
 
-    /// Whether `release` has freed the handle on this thread, and is going to end the stream. Any thread.
+    /// If `release` has freed the handle on this thread, has it end the stream later, and returns true. Any thread.
     func isCollected() -> Bool {
         let thread = linux_this_stream_thread().unsafelyUnwrapped
         if thread.pointee.collects == 0 { return false }

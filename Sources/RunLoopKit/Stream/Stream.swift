@@ -66,7 +66,7 @@ struct Stream: ~Copyable, KitStorage {
     var isUnread = false
     /// Whether the stream is closed once everything is written, or nothing can be written any more.
     var closesWhenWritten = false
-    /// The next of those that a thread is about to end, after their handles were freed. That thread.
+    /// The next stream whose handle has been freed and that the same thread is about to end. Only that thread uses it.
     var nextFreed: StreamPointer?
 
     fileprivate init(
