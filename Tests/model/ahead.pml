@@ -1,12 +1,12 @@
 /* Receiving ahead: what a thread that waits in a send receives for the port of its own loop is delivered when a loop runs, once, in order, and nothing is
- * left behind. Code: Sources/RunLoopCore/MessagePort/ReceivedAhead.swift, Connection+Receive.swift (receiveRequest), SendQueue.swift (updateInterest).
+ * left behind. Code: Sources/RunLoopCore/MessagePort/ReceivedAhead.swift, Connection+Receive.swift (receiveRequest), SendQueue.swift (updateInterest), Connection.swift (Conditions).
  *
  * model step            code step                                                        guarded by
  * --------------------  ---------------------------------------------------------------  -----------------------------------------------
  * begin                 ahead.begin(): not while another thread does it, nor beyond the limit   the connection's mutex
  * receive               receive(): the next packet of the socket                         the connection's mutex, taken anew
  * finish                ahead.finish(), noteAheadState()                                 the connection's mutex, taken anew
- * update                updateInterest(): the interest that aheadState calls for now      the lock of the source
+ * update                updateInterest(): the interest that the conditions call for now   the lock of the source
  * ready                 epoll reports the socket: it can be read, or is watched for room, which it has
  * take                  takeFirstAhead(): the oldest packet, noteAheadState()            the connection's mutex
  *

@@ -79,21 +79,18 @@ extension ConnectionPointer {
             pointee.takenRequests += requests
             pointee.takenBytes += requests * bytes
             let isFull = pointee.takenRequests >= Int(queue.pointee.capacity) || pointee.takenBytes >= PortLimits.takenBytes
-            if isFull != isReadable { return false }
-            pointee.idleInterest.store((isFull ? Events.onlyHangUp : .readable).rawValue, ordering: .releasing)
+            if isFull == has(.isFull) { return false }
+            set([.isFull, .hasHungUp], to: isFull ? .isFull : [])
             return true
         }
         queue.unlockSenders()
         if isChanged { updateInterest() }
     }
 
-    /// Server: whether the client is read, apart from frames that wait. Any thread.
-    var isReadable: Bool { pointee.idleInterest.load(ordering: .relaxed) == Events.readable.rawValue }
-
     /// The client is gone, while too much of it is unanswered for the rest to be read: tells the owners of those requests. The loop's
     /// thread, without a lock; calls user code.
     func noteHangUp() {
-        locked { if !isReadable { pointee.idleInterest.store(0, ordering: .releasing) } }
+        locked { if has(.isFull) { set(.hasHungUp, to: .hasHungUp) } }
         updateInterest()
         callRequestInvalidations()
     }
@@ -163,27 +160,15 @@ extension PeerPointer {
     }
 }
 
-extension Connection {
-    /// Whether a piece of a payload waits in the socket until there is memory. Of the connections of a port that wait, one looks for memory
-    /// every 50 ms in each loop that serves the port, also for the others, which are not watched meanwhile. Since no loop reads the piece,
-    /// that one stays readable whatever its client does.
-    enum MemoryWait: UInt32 { case none, looks, unwatched }
-}
+// A piece of a payload may have to wait in the socket until there is memory. Of the connections of a port that wait, one looks for memory
+// every 50 ms in each loop that serves the port, also for the others, which are not watched meanwhile. Since no loop reads the piece, that
+// one stays readable whatever its client does.
 
 extension ConnectionPointer {
-    /// Any thread.
-    var memoryWait: Connection.MemoryWait {
-        Connection.MemoryWait(rawValue: pointee.memoryWait.load(ordering: .acquiring)).unsafelyUnwrapped
-    }
-
-    /// Whether the client waits for memory, in whatever way. Any thread.
-    @inline(__always)
-    var waitsForMemory: Bool { pointee.memoryWait.load(ordering: .relaxed) != Connection.MemoryWait.none.rawValue }
-
-    /// Under the port's mutex.
-    private func setMemoryWait(_ wait: Connection.MemoryWait) {
-        let before = pointee.memoryWait.exchange(wait.rawValue, ordering: .acquiringAndReleasing)
-        IncomingBody.countWaiting((wait == .none ? 0 : 1) - (before == 0 ? 0 : 1))
+    /// Sets whether the client waits for memory, and looks for it. Under the port's mutex.
+    private func setMemoryWait(_ wait: Connection.Conditions) {
+        IncomingBody.countWaiting((wait.isEmpty ? 0 : 1) - (has(.waitsForMemory) ? 1 : 0))
+        set(.looking, to: wait)
     }
 
     /// Lets the client wait for memory, if it has sent a piece, until a look has found some for it. A connection of a server; any thread,
@@ -195,7 +180,7 @@ extension ConnectionPointer {
             locked {
                 if !pointee.isOpen || !isPacketHere { return }
                 port.pointee.looking = port.pointee.looking ?? self
-                setMemoryWait(port.pointee.looking == self ? .looks : .unwatched)
+                setMemoryWait(port.pointee.looking == self ? .looking : .waitsForMemory)
             }
         }
         updateInterest()
@@ -208,12 +193,12 @@ extension ConnectionPointer {
     func endWaitForMemory() {
         let port = pointee.port
         port.lock()
-        setMemoryWait(.none)
+        setMemoryWait([])
         var next: ConnectionPointer?
         if port.pointee.looking == self {
-            port.forEachConnection { if $0.waitsForMemory { next = $0 } }
+            port.forEachConnection { if $0.has(.waitsForMemory) { next = $0 } }
             port.pointee.looking = next
-            next?.setMemoryWait(.looks)
+            next?.setMemoryWait(.looking)
             next?.retain()
         }
         port.unlock()
@@ -227,12 +212,12 @@ extension ConnectionPointer {
     fileprivate func noteOthersWait() -> (UInt64, UInt64)? {
         var began: UInt64 = 0
         let hasMemory = locked { () -> Bool in
-            pointee.incoming.noteOthersWait { isReadable && pointee.sendQueue.isEmpty && isPacketHere }
+            pointee.incoming.noteOthersWait { !has(.isFull) && pointee.sendQueue.isEmpty && isPacketHere }
             began = pointee.incoming.began
-            return waitsForMemory && pointee.incoming.makeRoom()
+            return has(.waitsForMemory) && pointee.incoming.makeRoom()
         }
         if hasMemory { endWaitForMemory() }
-        return waitsForMemory ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, began) : nil
+        return has(.waitsForMemory) ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, began) : nil
     }
 
     /// Whether the socket has something to receive. A system call. Under the mutex.
@@ -240,7 +225,7 @@ extension ConnectionPointer {
 
     /// Exempts the payload, which waits for memory, unless another one is exempt. Any thread, without a lock.
     fileprivate func takeExemption() {
-        if locked({ waitsForMemory && pointee.incoming.takeExemption() }) { endWaitForMemory() }
+        if locked({ has(.waitsForMemory) && pointee.incoming.takeExemption() }) { endWaitForMemory() }
     }
 }
 

@@ -11,7 +11,7 @@ extension ConnectionPointer {
         guard let threadContext = ThreadContextPointer.current else { return .unwanted }
         let loop = RunLoopPointer(threadContext)
         // First, since a client's function may take long.
-        if waitsForMemory { MessagePortPointer.lookForMemory() }
+        if has(.waitsForMemory) { MessagePortPointer.lookForMemory() }
         let ready = Events(rawValue: ready)
         if ready.contains(.writable) && !flush() { return .tryLater }
         if ready.contains(.onlyHangUp) { noteHangUp() }
@@ -56,17 +56,13 @@ extension ConnectionPointer {
         var wantsReply = false
         while receiveRequest(on: loop, &wantsReply, &budget) {
             count += 1
-            if wantsReply || count >= PortLimits.requestsPerTurn || budget <= 0 || pointee.hasBacklog.load(ordering: .relaxed) != 0
-                || !isReadable
-            {
-                break
-            }
+            if wantsReply || count >= PortLimits.requestsPerTurn || budget <= 0 || has([.hasBacklog, .isFull]) { break }
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
-        if count == 0 && !isReadable { updateInterest() }
+        if count == 0 && has(.isFull) { updateInterest() }
         // A client that waits for its reply seldom has more.
         if count > 0 && !wantsReply && locked({ pointee.ring.isOpen && pointee.ring.hasEntry }) { loop.expectMore() }
-        return count > 0 ? .handled : memoryWait == .looks ? .tryLater : .unwanted
+        return count > 0 ? .handled : has(.looksForMemory) ? .tryLater : .unwanted
     }
 
     /// Receives and handles one packet; true if it was a request. `wantsReply`: the client waits for a reply.
@@ -149,10 +145,8 @@ extension ConnectionPointer {
     /// the other. Under the mutex.
     @inline(__always)
     private func mayReceive(_ isAhead: Bool) -> Bool {
-        pointee.isOpen && isReadable
-            && (isAhead
-                || pointee.aheadState.load(ordering: .relaxed) == ReceivedAhead.State.nothing.rawValue
-                    && (pointee.role == .client || pointee.sendQueue.isEmpty))
+        if isAhead { return pointee.isOpen && !has(.isFull) }
+        return pointee.isOpen && !has([.isFull, .hasAhead, .receivesAhead]) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
 
     /// Which frames may come. Under the mutex.
@@ -164,7 +158,7 @@ extension ConnectionPointer {
         _ isAhead: Bool
     ) -> Bool {
         while mayReceive(isAhead) && pointee.incoming.isUnderWay {
-            if waitsForMemory || !pointee.incoming.makeRoom() {
+            if has(.waitsForMemory) || !pointee.incoming.makeRoom() {
                 packet.ending = .full
                 break
             }

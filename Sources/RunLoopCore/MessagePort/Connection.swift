@@ -54,15 +54,8 @@ struct Connection: Linked, Locked, ~Copyable {
     /// Server: how many requests it has taken over and not answered, and how many bytes they have.
     var takenRequests = 0
     var takenBytes = 0
-    /// 1 while there are frames in `sendQueue`. Written under `mutex`, read by any thread.
-    let hasBacklog = Atomic<UInt32>(0)
-    /// The state of `ahead`. Written under `mutex`, read by any thread.
-    let aheadState = Atomic<UInt32>(0)
-    /// The events to wait for while no frames wait: `readable`; while too much is taken over `onlyHangUp`, and nothing when that has come.
-    /// Written under `mutex`, read by any thread.
-    let idleInterest = Atomic<UInt16>(Events.readable.rawValue)
-    /// Server: a `Connection.MemoryWait`. Written under the port's mutex, read by any thread.
-    let memoryWait = Atomic<UInt32>(0)
+    /// Its `conditions`. Those for memory are written under the port's mutex, the others under `mutex`; read by any thread.
+    let conditionBits = Atomic<UInt16>(0)
     /// Server: its element of `SilentClients`, under the mutex of that.
     var silent = Silent()
     // Links of the port's list, under the port's mutex.
@@ -138,6 +131,61 @@ extension ConnectionPointer {
         free(self)
         port.releaseInternal()
         remote?.releaseInternal()
+    }
+}
+
+extension Connection {
+    /// Why the socket is not simply watched for packets, and these are read. Nearly always there is no reason.
+    struct Conditions: OptionSet, BitwiseCopyable {
+        let rawValue: UInt16
+
+        init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        /// There are frames in `sendQueue`.
+        static let hasBacklog = Conditions(rawValue: 1)
+        /// Server: too much is taken over and not answered.
+        static let isFull = Conditions(rawValue: 2)
+        /// `isFull`, and the client is gone.
+        static let hasHungUp = Conditions(rawValue: 4)
+        /// Server: there are packets in `ahead`.
+        static let hasAhead = Conditions(rawValue: 8)
+        /// Server: a thread is receiving into `ahead`, where there is nothing yet.
+        static let receivesAhead = Conditions(rawValue: 16)
+        /// Server: a piece is not read until there is memory for its payload.
+        static let waitsForMemory = Conditions(rawValue: 32)
+        /// `waitsForMemory`, and this is the connection that looks for it, of those of its port.
+        static let looksForMemory = Conditions(rawValue: 64)
+        static let looking: Conditions = [.waitsForMemory, .looksForMemory]
+
+        /// What to watch for: room while frames wait, otherwise packets. A client that sends a large request goes on reading replies: a
+        /// server that waits for room for a reply reads no requests. A socket has room nearly always, so watching for it makes the loop
+        /// deliver what was received ahead. One that looks for memory is always watched for packets.
+        func interest(isServer: Bool) -> Events {
+            let looks = contains(.looksForMemory)
+            if contains(.hasBacklog) { return isServer && !looks ? .writable : [.readable, .writable] }
+            if contains(.waitsForMemory) && !looks { return [] }
+            if contains(.isFull) {
+                let hangUp: Events = contains(.hasHungUp) ? [] : .onlyHangUp
+                return looks ? hangUp.union(.readable) : hangUp
+            }
+            if contains(.hasAhead) { return [.readable, .writable] }
+            return contains(.receivesAhead) ? [] : .readable
+        }
+    }
+}
+
+extension ConnectionPointer {
+    /// Any thread.
+    var conditions: Connection.Conditions { Connection.Conditions(rawValue: pointee.conditionBits.load(ordering: .acquiring)) }
+
+    /// Whether any of these holds. Any thread.
+    @inline(__always)
+    func has(_ some: Connection.Conditions) -> Bool { !conditions.isDisjoint(with: some) }
+
+    /// Of the conditions `some`, those in `now` hold from now on, and the others do not. Under the mutex under which they are written.
+    func set(_ some: Connection.Conditions, to now: Connection.Conditions) {
+        let changed = conditions.intersection(some).symmetricDifference(now)
+        pointee.conditionBits.bitwiseXor(changed.rawValue, ordering: .acquiringAndReleasing)
     }
 }
 

@@ -29,18 +29,8 @@ struct ReceivedAhead: ~Copyable {
     /// The bytes of all connections of the process. Any thread.
     private static let allBytes = Atomic<Int>(0)
 
-    /// What a loop does when the socket of the connection is readable.
-    enum State: UInt32 {
-        /// Receives from the socket.
-        case nothing
-        /// Delivers the packets that another thread has received ahead, and then receives from the socket.
-        case packets
-        /// Waits for the thread that is receiving ahead.
-        case busy
-    }
-
-    fileprivate var isEmpty: Bool { next == packets.count }
-    var state: State { !isEmpty ? .packets : isBusy ? .busy : .nothing }
+    private var isEmpty: Bool { next == packets.count }
+    fileprivate var conditions: Connection.Conditions { !isEmpty ? .hasAhead : isBusy ? .receivesAhead : [] }
 
     /// Whether another packet may be received, for which there is then memory. If so, `finish` follows.
     mutating func begin() -> Bool {
@@ -99,28 +89,23 @@ struct ReceivedAhead: ~Copyable {
 
 extension ConnectionPointer {
     /// Whether there is something to deliver, and no reply or unanswered request in the way.
-    var mayDeliverAhead: Bool {
-        aheadState == .packets && pointee.hasBacklog.load(ordering: .relaxed) == 0 && isReadable
-    }
-
-    /// The state of `ahead` as the interest of the source has to be. Any thread.
-    var aheadState: ReceivedAhead.State { ReceivedAhead.State(rawValue: pointee.aheadState.load(ordering: .acquiring)) ?? .nothing }
+    var mayDeliverAhead: Bool { conditions.intersection([.hasAhead, .hasBacklog, .isFull]) == .hasAhead }
 
     /// Under the mutex, whenever `ahead` has changed.
-    private func noteAheadState() { pointee.aheadState.store(pointee.ahead.state.rawValue, ordering: .releasing) }
+    private func noteAheadState() { set([.hasAhead, .receivesAhead], to: pointee.ahead.conditions) }
 
     /// Takes the oldest packet that was received ahead; false if there is none, or too much is taken over. Any thread, without the mutex.
     func takeAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
-        pointee.aheadState.load(ordering: .relaxed) != ReceivedAhead.State.nothing.rawValue && takeFirstAhead(&packet, &budget)
+        has([.hasAhead, .receivesAhead]) && takeFirstAhead(&packet, &budget)
     }
 
     private func takeFirstAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
         let taken = locked { () -> ReceivedPacket? in
-            let taken = isReadable && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil
+            let taken = !has(.isFull) && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil
             noteAheadState()
             return taken
         }
-        if aheadState != .packets { updateInterest() }
+        if !has(.hasAhead) { updateInterest() }
         guard let taken else { return false }
         packet = taken
         budget -= taken.length
@@ -135,9 +120,9 @@ extension ConnectionPointer {
             _ = accept()
             return
         }
-        if pointee.hasBacklog.load(ordering: .relaxed) != 0 { _ = flush() }
+        if has(.hasBacklog) { _ = flush() }
         var budget = PortLimits.bytesPerTurn
-        var hasMore = isReadable
+        var hasMore = !has(.isFull)
         while hasMore && budget > 0 && beginAhead() {
             var packet = ReceivedPacket()
             hasMore = receive(threadContext, &packet, &budget, isAhead: true)

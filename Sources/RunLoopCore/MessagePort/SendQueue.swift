@@ -92,7 +92,7 @@ extension ConnectionPointer {
             waiting.data?.releaseSlow()
             return false
         }
-        pointee.hasBacklog.store(1, ordering: .releasing)
+        set(.hasBacklog, to: .hasBacklog)
         return true
     }
 
@@ -246,33 +246,18 @@ extension ConnectionPointer {
                 pointee.sendQueue.isGone = true
                 pointee.sendQueue.removeAll()
             }
-            pointee.hasBacklog.store(pointee.sendQueue.isEmpty ? 0 : 1, ordering: .releasing)
+            set(.hasBacklog, to: pointee.sendQueue.isEmpty ? [] : .hasBacklog)
         }
         if outcome == .failed { close() } else { updateInterest() }
         return !isStuck
     }
 
-    /// Watches for room while frames wait, otherwise for packets. A client that sends a large request goes on reading replies: a server
-    /// that waits for room for a reply reads no requests. A socket has room nearly always, so watching for it makes the loop deliver
-    /// what was received ahead. One that looks for memory is always watched for packets: see `MemoryWait`.
+    /// Watches for what the conditions call for. Any thread, without the mutex.
     @inline(never)
     func updateInterest() {
         guard let source = sharedSource else { return }
-        let isServer = pointee.role == .server
         // Without the connection's mutex, since this takes the lock of a loop.
-        RunLoopPointer.setInterest(of: source) {
-            let hasBacklog = pointee.hasBacklog.load(ordering: .acquiring) != 0
-            let wait = memoryWait
-            if hasBacklog { return isServer && wait != .looks ? .writable : [.readable, .writable] }
-            if wait == .unwatched { return [] }
-            let idle = Events(rawValue: pointee.idleInterest.load(ordering: .acquiring))
-            if idle != .readable { return wait == .looks ? idle.union(.readable) : idle }
-            return switch aheadState {
-            case .nothing: .readable
-            case .packets: [.readable, .writable]
-            case .busy: []
-            }
-        }
+        RunLoopPointer.setInterest(of: source) { conditions.interest(isServer: pointee.role == .server) }
         source.release()
     }
 }

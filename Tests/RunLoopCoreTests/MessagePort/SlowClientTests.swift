@@ -26,7 +26,7 @@ private final class ServerEnd {
         close(peer)
     }
 
-    var hasBacklog: Bool { connection.pointee.hasBacklog.load(ordering: .acquiring) != 0 }
+    var hasBacklog: Bool { connection.has(.hasBacklog) }
 
     func reply(_ id: UInt32, _ length: Int) {
         let data = DataPointer.create([UInt8](repeating: UInt8(truncatingIfNeeded: id), count: length), count: length)
