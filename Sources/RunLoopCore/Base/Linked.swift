@@ -33,4 +33,35 @@ extension UnsafeMutablePointer where Pointee: Linked & ~Copyable {
         pointee.following = nil
         return true
     }
+
+    /// The first element from this one on for which `condition` holds; nil if there is none. O(n).
+    @inline(__always)
+    func first(where condition: (Self) -> Bool) -> Self? {
+        var next: Self? = self
+        while let element = next, !condition(element) { next = element.pointee.following }
+        return next
+    }
+}
+
+/// A list in the order in which elements were added. Guarded, with their links, by whatever guards its owner.
+struct LinkedQueue<Element: Linked & ~Copyable>: BitwiseCopyable {
+    /// The oldest element.
+    private(set) var first: UnsafeMutablePointer<Element>?
+    private var last: UnsafeMutablePointer<Element>?
+
+    /// Adds an element, which is in no list, at the end. O(1).
+    @inline(__always)
+    mutating func append(_ element: UnsafeMutablePointer<Element>) {
+        element.pointee.previous = last
+        last?.pointee.following = element
+        last = element
+        if first == nil { first = element }
+    }
+
+    /// Removes an element; does nothing if it is in no list. O(1).
+    @inline(__always)
+    mutating func remove(_ element: UnsafeMutablePointer<Element>) {
+        if last == element { last = element.pointee.previous }
+        element.unlink(from: &first)
+    }
 }

@@ -51,9 +51,8 @@ extension RunLoopPointer {
     /// after all and has fired or been cancelled since, and the record is gone.
     private func unlinkUnqueued(_ timer: TimerPointer) -> Bool {
         let isThere = locked { () -> Bool in
-            var next = pointee.delayed
-            while let delayed = next, delayed.pointee.timer != timer { next = delayed.pointee.following }
-            return next.flatMap { unlink($0) } != nil
+            let delayed = pointee.delayed?.first { $0.pointee.timer == timer }
+            return delayed.flatMap { unlink($0) } != nil
         }
         if isThere { timer.release() }
         return isThere

@@ -6,27 +6,23 @@ import Synchronization
 
 /// The clients of all ports of the process that have not said yet which name they want, in the order in which they were accepted.
 enum SilentClients {
-    /// The list, with the newest client first. Guarded by the mutex of `PortRegistry`, as is `oldest`.
-    private nonisolated(unsafe) static var newest: UnsafeMutablePointer<Connection.Silent>?
-    private nonisolated(unsafe) static var oldest: UnsafeMutablePointer<Connection.Silent>?
+    /// The list. Guarded by the mutex of `PortRegistry`.
+    private nonisolated(unsafe) static var clients = LinkedQueue<Connection.Silent>()
 
     /// Adds a client that was just accepted, before it can be closed. Any thread.
     static func add(_ connection: ConnectionPointer) {
         let client = connection.silent
         PortRegistry.mutex.lock()
         client.pointee.connection = connection
-        client.link(into: &newest)
-        if oldest == nil { oldest = client }
+        clients.append(client)
         PortRegistry.mutex.unlock()
     }
 
     /// Removes a client that has said something, or is being closed. Any thread.
     @inline(never)
     static func remove(_ connection: ConnectionPointer) {
-        let client = connection.silent
         PortRegistry.mutex.lock()
-        if client == oldest { oldest = client.pointee.previous }
-        client.unlink(from: &newest)
+        clients.remove(connection.silent)
         PortRegistry.mutex.unlock()
     }
 
@@ -36,7 +32,7 @@ enum SilentClients {
     static func disconnectFirst(acceptedBefore limit: Instant) -> Bool {
         while true {
             PortRegistry.mutex.lock()
-            guard let connection = oldest?.pointee.connection, connection.pointee.silent.since < limit else {
+            guard let connection = clients.first?.pointee.connection, connection.pointee.silent.since < limit else {
                 PortRegistry.mutex.unlock()
                 return false
             }
@@ -131,14 +127,13 @@ extension PeerPointer {
     static func join(_ credentials: PacketSocket.Credentials, user: UInt32) -> PeerPointer? {
         PortRegistry.mutex.lock()
         defer { PortRegistry.mutex.unlock() }
-        var next = Peer.first
-        while let peer = next {
-            let known = peer.pointee.credentials
-            if known.user == credentials.user && (known.process == credentials.process || known.user != user) {
-                peer.pointee.connections += 1
-                return peer
-            }
-            next = peer.pointee.following
+        let known = Peer.first?.first {
+            let its = $0.pointee.credentials
+            return its.user == credentials.user && (its.process == credentials.process || its.user != user)
+        }
+        if let known {
+            known.pointee.connections += 1
+            return known
         }
         guard let peer = malloc(MemoryLayout<Peer>.size)?.bindMemory(to: Peer.self, capacity: 1) else { return nil }
         peer.initialize(to: Peer(credentials: credentials))

@@ -40,9 +40,8 @@ extension MessagePortPointer {
     func nextConnection(_ connection: inout ConnectionPointer?) -> ConnectionPointer? {
         let last = connection
         connection = locked {
-            var next = last.map { $0.pointee.following } ?? pointee.connections
-            while let other = next, !other.pointee.references.countUpUnlessZero() { next = other.pointee.following }
-            return next
+            let next = last.map { $0.pointee.following } ?? pointee.connections
+            return next?.first { $0.pointee.references.countUpUnlessZero() }
         }
         last?.release()
         return connection

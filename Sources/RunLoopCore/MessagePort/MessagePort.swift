@@ -60,9 +60,8 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     var connection: ConnectionPointer?
     /// The list of the loops and modes where replies are delivered.
     var replySources: ReplySourcePointer?
-    /// The list of requests that wait for their replies, oldest first.
-    var firstPending: PendingRequestPointer?
-    var lastPending: PendingRequestPointer?
+    /// The requests that wait for their replies.
+    var pending = LinkedQueue<PendingRequest>()
     /// The number of the latest request that wants a reply.
     var lastID: UInt32 = 0
 

@@ -71,24 +71,14 @@ extension MessagePortPointer {
         pending.pointee.connection = pointee.connection
         pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
         pending.pointee.id = pointee.lastID
-        pending.pointee.previous = pointee.lastPending
-        pointee.lastPending?.pointee.following = pending
-        pointee.lastPending = pending
-        if pointee.firstPending == nil { pointee.firstPending = pending }
+        pointee.pending.append(pending)
         return true
-    }
-
-    /// Removes a request from that list. Under the mutex.
-    @inline(never)
-    private func unlink(_ pending: PendingRequestPointer) {
-        if pointee.lastPending == pending { pointee.lastPending = pending.pointee.previous }
-        pending.unlink(from: &pointee.firstPending)
     }
 
     /// Removes a request that has no reply from that list, and frees what has come of one. Under the mutex.
     @inline(never)
     func removeUnanswered(_ pending: PendingRequestPointer) {
-        unlink(pending)
+        pointee.pending.remove(pending)
         pending.pointee.markCompleted()
         if let connection = pointee.connection { connection.locked { connection.pointee.incoming.skip(pending.pointee.id) } }
     }
@@ -126,23 +116,21 @@ extension MessagePortPointer {
 
     /// Completes all requests without a reply. Any thread, without the mutex; calls no user code.
     func completeAll(with result: RequestResult) {
-        locked { while let pending = pointee.firstPending { _ = complete(pending, with: result) } }
+        locked { while let pending = pointee.pending.first { _ = complete(pending, with: result) } }
     }
 
     /// Completes a request that is in the list: reports the result to the thread that waits, or has the loop call its function. True if
     /// the calling thread waits for it. Under the mutex.
     @inline(never)
     private func complete(_ pending: PendingRequestPointer, with result: RequestResult) -> Bool {
-        unlink(pending)
+        pointee.pending.remove(pending)
         pending.pointee.result = result
         pending.pointee.markCompleted()
         let replySource = pending.pointee.replySource
         if pending.pointee.callout == nil {
             replySource.pointee.unseenReplies += 1
         } else {
-            replySource.pointee.lastCompleted?.pointee.following = pending
-            if replySource.pointee.completed == nil { replySource.pointee.completed = pending }
-            replySource.pointee.lastCompleted = pending
+            replySource.pointee.completed.append(pending)
         }
         // A thread that waits on its connection alone looks for itself.
         if !replySource.pointee.loop.isCurrent || replySource.pointee.keepsModeAlive { replySource.signalAndWakeLocked() }
@@ -212,23 +200,16 @@ extension MessagePortPointer {
         PendingRequest.slab.deallocate(pending)
     }
 
-    /// Takes all requests of a reply source that is being closed out of the lists. Returns the first of those that have a function,
-    /// linked by `following`, for the caller to free. Under the mutex.
-    func removeRequests(of replySource: ReplySourcePointer) -> PendingRequestPointer? {
-        var dropped = replySource.pointee.completed
-        replySource.pointee.completed = nil
-        replySource.pointee.lastCompleted = nil
-        var next = pointee.firstPending
+    /// Takes all requests of a reply source that is being closed out of the list. Those that have a function are in its `completed` then,
+    /// for the caller to free. Under the mutex.
+    func removeRequests(of replySource: ReplySourcePointer) {
+        var next = pointee.pending.first
         while let pending = next {
             next = pending.pointee.following
             if pending.pointee.replySource != replySource { continue }
             removeUnanswered(pending)
-            if pending.pointee.callout != nil {
-                pending.pointee.following = dropped
-                dropped = pending
-            }
+            if pending.pointee.callout != nil { replySource.pointee.completed.append(pending) }
         }
-        return dropped
     }
 
     /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread, without the mutex.
@@ -236,11 +217,7 @@ extension MessagePortPointer {
     func isAwaiting(_ id: UInt32) -> Bool { locked { pending(id) != nil } }
 
     /// The request with this number; nil if it has timed out, or was completed. Under the mutex.
-    private func pending(_ id: UInt32) -> PendingRequestPointer? {
-        var next = pointee.firstPending
-        while let pending = next, pending.pointee.id != id { next = pending.pointee.following }
-        return next
-    }
+    private func pending(_ id: UInt32) -> PendingRequestPointer? { pointee.pending.first?.first { $0.pointee.id == id } }
 }
 
 /// Cleanup of a thread that ended inside the function of a request.

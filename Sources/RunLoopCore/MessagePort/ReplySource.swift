@@ -20,9 +20,8 @@ struct ReplySource: Linked, ~Copyable {
     var keepsModeAlive = false
     /// How many requests were completed whose threads have not noticed that yet. There can be several, one for each nested run.
     var unseenReplies: UInt32 = 0
-    /// The list of completed requests whose functions have to be called.
-    var completed: PendingRequestPointer?
-    var lastCompleted: PendingRequestPointer?
+    /// The completed requests whose functions have to be called.
+    var completed = LinkedQueue<PendingRequest>()
     var previous: ReplySourcePointer?
     var following: ReplySourcePointer?
 }
@@ -33,15 +32,10 @@ extension MessagePortPointer {
     /// The reply source for a loop and a mode, with one more request waiting; nil if there is none. nil also if the port is invalid: then
     /// any thread may be removing idle ones. Under the mutex.
     func existingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
-        var next = pointee.isValid ? pointee.replySources : nil
-        while let replySource = next {
-            if replySource.pointee.loop == loop && replySource.pointee.modeName.equals(mode) {
-                replySource.pointee.waitingRequests += 1
-                return replySource
-            }
-            next = replySource.pointee.following
-        }
-        return nil
+        if !pointee.isValid { return nil }
+        let known = pointee.replySources?.first { $0.pointee.loop == loop && $0.pointee.modeName.equals(mode) }
+        known?.pointee.waitingRequests += 1
+        return known
     }
 
     /// Creates a reply source with one request waiting, until `endWaiting`. nil if the port is invalid, if out of memory, or if the loop cannot
@@ -97,11 +91,8 @@ extension MessagePortPointer {
     /// One of those, with a reference to its run loop source for the caller. Under the mutex.
     private var idleReplySource: (ReplySourcePointer, SourcePointer)? {
         if pointee.isValid { return nil }
-        var next = pointee.replySources
-        while let replySource = next, replySource.pointee.waitingRequests > 0 || replySource.pointee.completed != nil {
-            next = replySource.pointee.following
-        }
-        guard let replySource = next, let source = replySource.pointee.source else { return nil }
+        let idle = pointee.replySources?.first { $0.pointee.waitingRequests == 0 && $0.pointee.completed.first == nil }
+        guard let replySource = idle, let source = replySource.pointee.source else { return nil }
         source.pointee.item.object.retain()
         return (replySource, source)
     }
@@ -131,7 +122,7 @@ extension ReplySourcePointer {
                 pointee.unseenReplies -= 1
             }
             // This run may have taken the signal for a request that an outer run waits for.
-            if pointee.unseenReplies > 0 || pointee.completed != nil {
+            if pointee.unseenReplies > 0 || pointee.completed.first != nil {
                 signalAndWakeLocked()
             } else if let source = pointee.source, source.isSignalled {
                 _ = source.takeSignal()
@@ -158,16 +149,13 @@ extension ReplySourcePointer {
     /// Removes the first completed request that is not being sent from the list, and counts the call of its function. Under the port's
     /// mutex.
     private func takeCompleted() -> PendingRequestPointer? {
-        var last: PendingRequestPointer?
-        var next = pointee.completed
+        var next = pointee.completed.first
         while let pending = next, pending.pointee.sending != .hasEnded {
             pending.pointee.sending = .isDue
-            last = pending
             next = pending.pointee.following
         }
         guard let pending = next else { return nil }
-        if let last { last.pointee.following = pending.pointee.following } else { pointee.completed = pending.pointee.following }
-        if pointee.lastCompleted == pending { pointee.lastCompleted = last }
+        pointee.completed.remove(pending)
         pointee.port.pointee.runningCalls += 1
         return pending
     }
@@ -177,16 +165,17 @@ extension ReplySourcePointer {
     @inline(never)
     fileprivate func close() {
         let port = pointee.port
-        var dropped: PendingRequestPointer?
+        var dropped = LinkedQueue<PendingRequest>()
         let source = port.locked { () -> SourcePointer? in
             guard let source = pointee.source else { return nil }
             pointee.source = nil
             unlink(from: &port.pointee.replySources)
-            dropped = port.removeRequests(of: self)
+            port.removeRequests(of: self)
+            swap(&dropped, &pointee.completed)
             return source
         }
-        while let pending = dropped {
-            dropped = pending.pointee.following
+        while let pending = dropped.first {
+            dropped.remove(pending)
             port.destroy(pending)
             port.releaseInternal()
         }

@@ -61,9 +61,8 @@ enum PortRegistry {
     static func next(behind last: PortHeaderPointer?, where condition: (PortHeaderPointer) -> Bool) -> PortHeaderPointer? {
         mutex.lock()
         defer { mutex.unlock() }
-        var next = last.map { $0.pointee.following } ?? first
-        while let port = next, !condition(port) { next = port.pointee.following }
-        return next
+        let next = last.map { $0.pointee.following } ?? first
+        return next?.first(where: condition)
     }
 
     // MARK: fork

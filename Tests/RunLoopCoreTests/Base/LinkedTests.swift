@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The list beside the standard array: any element can leave, and leave once.
+/// The lists beside the standard array: any element can leave, and leave once.
 @Suite struct LinkedTests {
     private struct Element: Linked, ~Copyable {
         let number: Int
@@ -48,6 +48,35 @@ import Testing
                 #expect(!element.unlink(from: &first))
             }
             #expect(numbers(first) == model)
+        }
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func queueAgreesWithArray(seed: UInt64) {
+        var random = Random(seed: seed)
+        let count = 12
+        let elements = ElementPointer.allocate(capacity: count)
+        for index in 0..<count { (elements + index).initialize(to: Element(number: index)) }
+        defer {
+            elements.deinitialize(count: count)
+            elements.deallocate()
+        }
+        var queue = LinkedQueue<Element>()
+        var model: [Int] = []
+        for _ in 0..<400 {
+            let number = random.below(count)
+            if let index = model.firstIndex(of: number) {
+                queue.remove(elements + number)
+                model.remove(at: index)
+            } else if random.chance(2) {
+                queue.append(elements + number)
+                model.append(number)
+            } else {
+                queue.remove(elements + number)
+            }
+            #expect(numbers(queue.first) == model)
+            let limit = random.below(count)
+            #expect(queue.first?.first { $0.pointee.number >= limit }?.pointee.number == model.first { $0 >= limit })
         }
     }
 }
