@@ -12,18 +12,14 @@ enum SilentClients {
     /// Adds a client that was just accepted, before it can be closed. Any thread.
     static func add(_ connection: ConnectionPointer) {
         let client = connection.silent
-        PortRegistry.mutex.lock()
         client.pointee.connection = connection
-        clients.append(client)
-        PortRegistry.mutex.unlock()
+        PortRegistry.mutex.locked { clients.append(client) }
     }
 
     /// Removes a client that has said something, or is being closed. Any thread.
     @inline(never)
     static func remove(_ connection: ConnectionPointer) {
-        PortRegistry.mutex.lock()
-        clients.remove(connection.silent)
-        PortRegistry.mutex.unlock()
+        PortRegistry.mutex.locked { clients.remove(connection.silent) }
     }
 
     /// Disconnects the client that was accepted first, if that was before `limit`; false if there is none. One system call for each client

@@ -41,6 +41,15 @@ struct Mutex: ~Copyable {
         if word.exchange(0, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
     }
 
+    /// Runs `body` under the mutex. Any thread.
+    @inline(__always)
+    func locked<Result>(_ body: () -> Result) -> Result {
+        lock()
+        let result = body()
+        unlock()
+        return result
+    }
+
     /// Unlocks in a child of fork(), where the thread that held it may not exist.
     func reset() { word.store(0, ordering: .relaxed) }
 

@@ -25,44 +25,26 @@ enum PortRegistry {
 
     /// Runs `body`, which must not call user code, while no other thread changes which names there are. Any thread, without a lock of a
     /// port.
-    static func withNames<Result>(_ body: () -> Result) -> Result {
-        namesMutex.lock()
-        let result = body()
-        namesMutex.unlock()
-        return result
-    }
+    static func withNames<Result>(_ body: () -> Result) -> Result { namesMutex.locked(body) }
 
     /// Runs `body`, which must not call user code, while no thread forks. Any thread, without any other lock.
-    static func withoutFork<Result>(_ body: () -> Result) -> Result {
-        acceptMutex.lock()
-        let result = body()
-        acceptMutex.unlock()
-        return result
-    }
+    static func withoutFork<Result>(_ body: () -> Result) -> Result { acceptMutex.locked(body) }
 
     /// Adds a new port. Any thread.
     @inline(never)
-    static func insert(_ port: PortHeaderPointer) {
-        mutex.lock()
-        port.link(into: &first)
-        mutex.unlock()
-    }
+    static func insert(_ port: PortHeaderPointer) { mutex.locked { port.link(into: &first) } }
 
     /// Removes a port that is about to be freed; it need not be in the list. Any thread.
-    static func remove(_ port: PortHeaderPointer) {
-        mutex.lock()
-        port.unlink(from: &first)
-        mutex.unlock()
-    }
+    static func remove(_ port: PortHeaderPointer) { _ = mutex.locked { port.unlink(from: &first) } }
 
     /// The next port behind `last`, or the first of all, for which `condition` holds, which is called under the mutex. O(number of
     /// ports). Any thread.
     @inline(never)
     static func next(behind last: PortHeaderPointer?, where condition: (PortHeaderPointer) -> Bool) -> PortHeaderPointer? {
-        mutex.lock()
-        defer { mutex.unlock() }
-        let next = last.map { $0.pointee.following } ?? first
-        return next?.first(where: condition)
+        mutex.locked {
+            let next = last.map { $0.pointee.following } ?? first
+            return next?.first(where: condition)
+        }
     }
 
     // MARK: fork
