@@ -18,3 +18,4 @@ void __wrap___tsan_external_write(void *address, void *caller, void *tag)
 #endif
 
 const void *linux_probe_variable;
+uint8_t linux_probe_is_set;

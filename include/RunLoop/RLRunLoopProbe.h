@@ -3,7 +3,8 @@
  *  Example: examples/probe.c
  *
  *  A probe sees each callback begin and end, each pass and sleep, and what was sent from one thread or process to
- *  another. It is for tracers, profilers and watchdogs. Without a probe each of these places costs two instructions.
+ *  another. It is for tracers, profilers and watchdogs. Without a probe each of these places costs two instructions,
+ *  some ten where a thread goes to sleep or is woken.
  *
  *  Calls and what led to them
  *  --------------------------

@@ -1,18 +1,29 @@
 /* The switch of the client's probe, and static probes for tracers: a label in the code and a note beside it. Part of CLinux.h. */
 #ifndef CLINUX_PROBES_H
 #define CLINUX_PROBES_H
+#include <stddef.h>
 #include <stdint.h>
 
-/* The address of the client's probe, or NULL. In C, because the compiler folds a plain load into the comparison, and an atomic one of
-   Swift not: one instruction less where callbacks are called. What the address points to never changes, and is read later. */
-extern const void *linux_probe_variable __attribute__((visibility("hidden")));
-__attribute__((no_sanitize("thread"))) static inline __attribute__((always_inline)) const void *linux_probe(void)
+/* Whether there is a client's probe, and the one that was set last, which stays there when there is none any more. In C, because the
+   compiler folds a plain load into the comparison, and an atomic one of Swift not: one instruction less where callbacks are called. */
+extern uint8_t linux_probe_is_set __attribute__((visibility("hidden")));
+extern const void *_Nullable linux_probe_variable __attribute__((visibility("hidden")));
+__attribute__((no_sanitize("thread"))) static inline __attribute__((always_inline)) uint8_t linux_has_probe(void)
 {
-    return *(const void *volatile *)&linux_probe_variable;
+    return *(const volatile uint8_t *)&linux_probe_is_set;
 }
-static inline void linux_set_probe(const void *probe)
+
+/* The probe, where linux_has_probe was true: then it is never NULL again. */
+static inline __attribute__((always_inline)) const void *_Nonnull linux_probe(void)
 {
-    __atomic_store_n(&linux_probe_variable, probe, __ATOMIC_RELEASE);
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+    return __atomic_load_n(&linux_probe_variable, __ATOMIC_ACQUIRE);
+}
+static inline void linux_set_probe(const void *_Nullable probe)
+{
+    if (probe != NULL)
+        __atomic_store_n(&linux_probe_variable, probe, __ATOMIC_RELEASE);
+    __atomic_store_n(&linux_probe_is_set, probe != NULL, __ATOMIC_RELEASE);
 }
 
 /* Stands for an argument that is never read: whatever its register holds, so it takes no instruction. */
@@ -50,7 +61,8 @@ static inline __attribute__((always_inline)) uintptr_t linux_unspecified(void)
                      : "memory")
 
 /* A client's function is about to be called. */
-static inline __attribute__((always_inline)) void linux_probe_call(uint32_t kind, uintptr_t function, const void *first)
+static inline __attribute__((always_inline)) void linux_probe_call(uint32_t kind, uintptr_t function,
+                                                                   const void *_Nullable first)
 {
     LINUX_STATIC_PROBE("call", "4@%0 8@%1 8@%2", "nr"(kind), "r"(function), "r"(first));
 }

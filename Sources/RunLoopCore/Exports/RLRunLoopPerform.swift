@@ -14,14 +14,19 @@ private struct Call {
     let copy: ArrayPointer?
 
     /// Releases the copy; a request has retained what it needs.
-    @inline(__always)
     func release() { copy?.release() }
 }
 
-/// Checks the arguments; nil with EINVAL and a diagnostic if one is wrong, nil with ENOMEM if there is no memory for the copy of an array.
+/// The loop behind a handle, if `modes` is a single mode, as it nearly always is. nil without a diagnostic if not: then use `check`.
 @inline(__always)
-private func checkInlined(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
-    guard let loop: RunLoopPointer = Handle.borrowInlined(rl, name, "rl") else { return nil }
+private func loop(_ rl: OpaquePointer?, ifOneMode modes: UnsafeRawPointer) -> RunLoopPointer? {
+    guard let rl = rl.map(UnsafeRawPointer.init), Handle.isKind(.runLoop, rl), Handle.isKind(.string, modes) else { return nil }
+    return Handle.storage(rl)
+}
+
+/// Checks the arguments; nil with EINVAL and a diagnostic if one is wrong, nil with ENOMEM if there is no memory for the copy of an array.
+private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
+    guard let loop = borrowLoop(rl, name) else { return nil }
     guard let function else {
         Misuse.report(name, "function", expected: "a function", got: nil)
         return nil
@@ -29,11 +34,6 @@ private func checkInlined(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ fu
     if let modes, Handle.isKind(.string, modes) { return Call(loop: loop, modes: modes, function: function, copy: nil) }
     guard let array = arrayOfModes(modes, name) else { return nil }
     return Call(loop: loop, modes: UnsafeRawPointer(array), function: function, copy: array)
-}
-
-/// `checkInlined` for callers that are not on a hot path.
-private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
-    checkInlined(rl, modes, function, name)
 }
 
 /// The modes as an array with a reference for the caller: an immutable copy of an array or a set of strings; nil with a diagnostic.
@@ -72,9 +72,10 @@ private func areModes(_ values: UnsafePointer<UnsafeRawPointer?>, _ count: Int, 
 public func RLRunLoopPerformFunction(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
-    guard let call = checkInlined(rl, modes, function, "RLRunLoopPerformFunction") else { return 0 }
-    defer { call.release() }
-    return call.loop.enqueueSlow(PerformRequest(call.modes, call.function, info), wakes: false) ? 1 : 0
+    if let function, let modes, let loop = loop(rl, ifOneMode: modes) {
+        return loop.enqueue(PerformRequest(modes, function, info), wakes: false) ? 1 : 0
+    }
+    return enqueue(rl, modes, function, info, wakes: false, "RLRunLoopPerformFunction")
 }
 
 @implementation @c
@@ -89,9 +90,10 @@ public func RLRunLoopPerformFunctionWithRelease(
 public func RLRunLoopPostFunction(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
-    guard let call = checkInlined(rl, modes, function, "RLRunLoopPostFunction") else { return 0 }
-    defer { call.release() }
-    return call.loop.enqueue(PerformRequest(call.modes, call.function, info), wakes: true) ? 1 : 0
+    if let function, let modes, let loop = loop(rl, ifOneMode: modes), _fastPath(!Probe.isSet) {
+        return loop.enqueueUntold(PerformRequest(modes, function, info), wakes: true) ? 1 : 0
+    }
+    return enqueue(rl, modes, function, info, wakes: true, "RLRunLoopPostFunction")
 }
 
 @implementation @c
@@ -102,6 +104,17 @@ public func RLRunLoopPostFunctionWithRelease(
     enqueueReleasing(rl, modes, function, info, release, wakes: true, "RLRunLoopPostFunctionWithRelease")
 }
 
+/// Checks the arguments, and queues a request that has no release function.
+@inline(never)
+private func enqueue(
+    _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?, wakes: Bool,
+    _ name: Name
+) -> UInt8 {
+    guard let call = check(rl, modes, function, name) else { return 0 }
+    defer { call.release() }
+    return call.loop.enqueue(PerformRequest(call.modes, call.function, info), wakes: wakes) ? 1 : 0
+}
+
 private func enqueueReleasing(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ release: PerformFunction?, wakes: Bool, _ name: Name
@@ -109,7 +122,7 @@ private func enqueueReleasing(
     guard let call = check(rl, modes, function, name) else { return 0 }
     defer { call.release() }
     guard let request = PerformRequest(call.modes, call.function, info, release: release, ticket: nil) else { return 0 }
-    return call.loop.enqueueSlow(request, wakes: wakes) ? 1 : 0
+    return call.loop.enqueue(request, wakes: wakes) ? 1 : 0
 }
 
 @implementation @c

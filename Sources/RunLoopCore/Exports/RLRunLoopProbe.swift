@@ -1,3 +1,4 @@
+import CLinux
 import CRunLoop
 
 // include/RunLoop/RLRunLoopProbe.h
@@ -8,9 +9,6 @@ public func RLRunLoopSetProbe(_ probe: UnsafePointer<RLRunLoopProbe>?) -> UInt8 
         Misuse.report("RLRunLoopSetProbe", "probe", "version must be 0")
         return 0
     }
-    // Any address will do for a loop, as nothing is read there.
-    guard let loop = RunLoopPointer(bitPattern: 1 << 12) else { return 0 }
-    let wakeWord = withUnsafePointer(to: loop.pointee.wake) { UnsafeRawPointer($0) }
-    Probe.set(probe, offsetOfLoop: UnsafeRawPointer(loop) - wakeWord)
+    linux_set_probe(probe)
     return 1
 }

@@ -87,7 +87,7 @@ extension RunLoopPointer {
             // This pass sees whatever was published before a wake-up up to this point, and a stop that came after the last pass looked.
             if takeWakeUp() && isStopRequested { return .stopped }
             handleWatchTrouble()
-            if _slowPath(Probe.isSet) { Probe.tell(.willPass, .pass, self, 0, UnsafeRawPointer(mode.pointee.name)) }
+            if _slowPath(Probe.isSet) { Probe.tell(.willPass, .pass, self, info: mode.pointee.name) }
 
             // 2, 3: notify observers that timers, then sources are about to be handled.
             var called = observes(mode, .beforeTimers, .beforeSources)

@@ -52,11 +52,16 @@ struct PerformBudget {
 extension RunLoopPointer {
     /// RLRunLoopPerformFunction and RLRunLoopPostFunction. O(1), amortised no allocation; at most one system call per
     /// sleep of the loop. Any thread. False with errno.
-    @inline(__always)
     func enqueue(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
+        if Probe.isSet { Probe.tell(.sent, .function, self, info: request.info, addressOfFunction(request.function)) }
+        return enqueueUntold(request, wakes: wakes, isAwaited: isAwaited)
+    }
+
+    /// `enqueue` where there is no probe.
+    @inline(__always)
+    func enqueueUntold(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
         PerformRequest.retain(modes: modes)
-        if _slowPath(Probe.isSet) { Probe.tell(.sent, .function, self, addressOfFunction(request.function), request.info) }
         switch inbox.enqueue(request, wakes: wakes, isPost: !isCurrent && !isAwaited) {
         case .queued: return true
         case .queuedAndWakeNeeded:
@@ -66,11 +71,6 @@ extension RunLoopPointer {
             request.finishUncalled(nil, by: self)
             return false
         }
-    }
-
-    /// `enqueue`, not inlined.
-    func enqueueSlow(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
-        enqueue(request, wakes: wakes, isAwaited: isAwaited)
     }
 
     /// Moves the requests of the inbox to the end of `list`, with room for what running batches may put back. Returns how many were posts of
@@ -282,7 +282,7 @@ extension RunLoopPointer {
         }
         guard let ticket = PerformTicketPointer.create() else { return false }
         guard let request = PerformRequest(modes, function, info, release: nil, ticket: ticket),
-            enqueueSlow(request, wakes: true, isAwaited: true)
+            enqueue(request, wakes: true, isAwaited: true)
         else {
             ticket.release()
             ticket.release()

@@ -15,6 +15,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
 
     // Any thread; each on lines of its own.
     private let apartFromThreadContext = CacheLine()
+    /// Where it is, `WakeWord.offsetInLoop` knows.
     let wake = WakeWord()
     /// 1: the innermost activation is to end. `Run.swift`.
     let stop = Atomic<UInt32>(0)

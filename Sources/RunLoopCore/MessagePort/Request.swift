@@ -237,17 +237,18 @@ extension ConnectionPointer {
 // What a probe is told of requests. Any thread, without a lock; calls user code.
 
 extension MessagePortPointer {
-    /// Tells the probe of a request that a process sends to the port, or of its reply, at either end.
+    /// Tells the probe of a request that a process sends to the port, or of its reply, at either end. `process` is 0 for this one.
     @inline(__always)
-    func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32 = Probe.thisProcess) {
+    func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32 = 0) {
         tell(Probe.topic(part, kind), id, of: process)
     }
 
     @inline(never)
-    private func tell(_ topic: UInt32, _ id: UInt32, of process: Int32) {
+    private func tell(_ topic: UInt, _ id: UInt32, of process: Int32) {
         let hash = locked { pointee.name?.hashValue32 ?? 0 }
-        let sender = process == Probe.thisProcess ? PacketSocket.ownProcess : process
-        Probe.tell(topic, self, id == 0 ? 0 : 1, 0, nil, Probe.flow(process: sender, id, nameHash: hash))
+        let sender = process == 0 ? PacketSocket.ownProcess : process
+        let hasReply: UInt = id == 0 ? 0 : 1
+        Probe.tell(topic | hasReply << 32, self, nil, Probe.flow(process: sender, id, nameHash: hash))
     }
 
     /// Tells the probe that this port is about to handle a request.

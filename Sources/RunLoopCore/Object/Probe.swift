@@ -6,7 +6,8 @@ import CRunLoop
 ///     if Probe.isSet { Probe.tell(…) }
 ///
 /// In each pass, post and callback the condition is `_slowPath(Probe.isSet)`: then no jump is taken without a probe, for some bytes more of
-/// code. Where something has failed or has been cancelled, `tell` is called without asking: one call more makes no difference there.
+/// code. Where something has failed or has been cancelled, and where the kernel puts a thread to sleep or wakes it, `tell` is called without
+/// asking: one call more makes no difference there.
 enum Probe {
     /// What an event is about, with the values of the public header.
     enum Kind: UInt32 {
@@ -21,49 +22,42 @@ enum Probe {
     }
 
     /// Whether there is a probe. Any thread, async-signal-safe.
-    static var isSet: Bool { linux_probe() != nil }
+    static var isSet: Bool { linux_has_probe() != 0 }
 
-    /// The distance from the address of a loop's wake word to the address of the loop. Written before a probe is set, each time with the same
-    /// value.
-    nonisolated(unsafe) private(set) static var offsetOfLoop = 0
-
-    /// Sets the client's probe. Any thread.
-    static func set(_ probe: UnsafePointer<RLRunLoopProbe>?, offsetOfLoop: Int) {
-        self.offsetOfLoop = offsetOfLoop
-        linux_set_probe(probe)
-    }
-
-    /// Tells the probe of an event; nothing happens if it has no such function. Any thread, without a lock; async-signal-safe as far as the
-    /// client's function is. Calls user code.
+    /// Tells the probe of an event; nothing happens if it has no such function. `value` is the function's address where the event is about
+    /// a source or a function, and the event's number elsewhere. Any thread, without a lock; async-signal-safe as far as the client's
+    /// function is. Calls user code.
     @inline(__always)
     static func tell(
-        _ part: Part, _ kind: Kind, _ object: UnsafeRawPointer?, _ function: UInt = 0, _ info: UnsafeRawPointer? = nil,
-        detail: UInt32 = 0, number: UInt64 = 0
+        _ part: Part, _ kind: Kind, _ object: UnsafeRawPointer?, info: UnsafeRawPointer? = nil, _ value: UInt = 0, detail: UInt32 = 0
     ) {
-        tell(topic(part, kind), object, detail, function, info, number)
+        tell(topic(part, kind, detail: detail), object, info, value)
     }
 
-    /// A part and a kind in one word, so that callers pass one argument for both.
+    /// A part, a kind and a detail in one word, so that callers pass one argument for them.
     @inline(__always)
-    static func topic(_ part: Part, _ kind: Kind) -> UInt32 { part.rawValue << 4 | kind.rawValue }
+    static func topic(_ part: Part, _ kind: Kind, detail: UInt32 = 0) -> UInt {
+        UInt(detail) << 32 | UInt(part.rawValue << 4 | kind.rawValue)
+    }
 
-    /// Tells the probe of an event, whose part and kind are in `topic`.
+    /// Tells the probe of an event, whose part, kind and detail are in `topic`. An `RLRunLoopProbeEvent` has five words: `value` is the third,
+    /// the function, if the kind is less than 8, else the fifth, the number.
     @inline(never)
-    static func tell(
-        _ topic: UInt32, _ object: UnsafeRawPointer?, _ detail: UInt32, _ address: UInt, _ info: UnsafeRawPointer?, _ number: UInt64
-    ) {
-        guard let probe = linux_probe() else { return }
-        var event = RLRunLoopProbeEvent(
-            kind: topic & 0xF, detail: detail, object: object, function: unsafeBitCast(address, to: AnyFunction?.self), info: info,
-            number: number)
-        tell(probe, topic >> 4, &event)
+    static func tell(_ topic: UInt, _ object: UnsafeRawPointer?, _ info: UnsafeRawPointer?, _ value: UInt) {
+        guard isSet else { return }
+        var words = (topic & ~0xF0, object, UInt(0), info, UInt(0))
+        withUnsafeMutablePointer(to: &words) { words in
+            let event = UnsafeMutableRawPointer(words)
+            event.storeBytes(of: value, toByteOffset: 16 + Int(topic & 8) * 2, as: UInt.self)
+            tell(linux_probe(), UInt32(truncatingIfNeeded: topic) >> 4, event.assumingMemoryBound(to: RLRunLoopProbeEvent.self))
+        }
     }
 
     /// Tells a probe, which may have been replaced, of an event.
     @inline(__always)
-    private static func tell(_ probe: UnsafeRawPointer?, _ part: UInt32, _ event: inout RLRunLoopProbeEvent) {
+    private static func tell(_ probe: UnsafeRawPointer, _ part: UInt32, _ event: UnsafePointer<RLRunLoopProbeEvent>) {
         let place = Int(part + 1) * MemoryLayout<RLIndex>.size
-        if let tell = probe?.load(fromByteOffset: place, as: RLRunLoopProbeFunction?.self) { tell(&event) }
+        if let tell = probe.load(fromByteOffset: place, as: RLRunLoopProbeFunction?.self) { tell(event) }
     }
 
     /// A call with its event, both in memory while the probe is told.
@@ -96,7 +90,7 @@ enum Probe {
             case .socket: (4, true)
             default: (3, true)
             }
-        return call(first, second, third, fourth, fifth, sixth, kind.rawValue | last << 4 | (hasDetail ? 0x80 : 0))
+        return call(first, second, third, fourth, fifth, sixth, last << 3 | kind.rawValue << 8 | (hasDetail ? 1 << 31 : 0))
     }
 
     /// Calls a callback with events for one probe, even if the callback sets another. One function for callbacks of all types is smaller than
@@ -105,13 +99,13 @@ enum Probe {
     private static func call(
         _ first: UInt, _ second: UInt, _ third: UInt, _ fourth: UInt, _ fifth: UInt, _ sixth: UInt, _ layout: UInt32
     ) -> UInt {
-        let detail = UInt32(truncatingIfNeeded: second) & (0 &- (layout >> 7))
+        let detail = UInt32(truncatingIfNeeded: second) & UInt32(bitPattern: Int32(bitPattern: layout) >> 31)
         let event = RLRunLoopProbeEvent(
-            kind: layout & 0xF, detail: detail, object: layout & 0x70 == 0 ? nil : UnsafeRawPointer(bitPattern: first), function: nil,
+            kind: layout >> 8 & 0xFF, detail: detail, object: layout & 0xFF == 0 ? nil : UnsafeRawPointer(bitPattern: first), function: nil,
             info: nil, number: 0)
         var call = Call(event: event, arguments: (first, second, third, fourth, fifth, sixth))
         return withUnsafeMutablePointer(to: &call) { call in
-            let last = UnsafeRawPointer(call) + MemoryLayout<RLRunLoopProbeEvent>.size + Int(layout >> 1 & 0x38)
+            let last = UnsafeRawPointer(call) + MemoryLayout<RLRunLoopProbeEvent>.size + Int(layout & 0xFF)
             call.pointee.event.info = last.load(as: UnsafeRawPointer?.self)
             call.pointee.event.function = last.load(fromByteOffset: 8, as: AnyFunction?.self)
             let probe = linux_probe()
@@ -124,13 +118,10 @@ enum Probe {
         }
     }
 
-    /// Stands for the process itself where one is named.
-    static var thisProcess: Int32 { -1 }
-
     /// The number by which a request and its reply are known in both processes: made of the sending process's number, the request's number
     /// there, and the port's name. Any thread.
-    static func flow(process: Int32, _ id: UInt32, nameHash: UInt32) -> UInt64 {
-        (UInt64(UInt32(bitPattern: process)) << 32 | UInt64(id)) ^ UInt64(nameHash) << 20
+    static func flow(process: Int32, _ id: UInt32, nameHash: UInt32) -> UInt {
+        (UInt(UInt32(bitPattern: process)) << 32 | UInt(id)) ^ UInt(nameHash) << 20
     }
 }
 

@@ -30,6 +30,9 @@ struct WakeWord: ~Copyable {
     private static var sleepingInEpoll: UInt32 { 3 }
     private static var adjusting: UInt32 { 4 }
 
+    /// How far from the beginning of a loop its wake word is: nothing but a line lies between it and the thread context, which is first.
+    private static var offsetInLoop: Int { MemoryLayout<ThreadContext>.size + MemoryLayout<CacheLine>.size }
+
     init() {}
 
     /// Makes the loop begin another pass, at once if it sleeps. One atomic exchange; one system call if it sleeps. Any thread.
@@ -125,7 +128,7 @@ struct WakeWord: ~Copyable {
     /// Ends the sleep that the word had stated. One system call; any thread, async-signal-safe.
     @inline(never)
     private func signalSleeper(_ before: UInt32) {
-        if Probe.isSet { Probe.tell(.sent, .wake, withUnsafePointer(to: self) { UnsafeRawPointer($0) } + Probe.offsetOfLoop) }
+        Probe.tell(.sent, .wake, withUnsafePointer(to: self) { UnsafeRawPointer($0) } - Self.offsetInLoop)
         if before == Self.sleepingOnWord {
             Futex.wake(word, count: 1)
         } else {
