@@ -185,6 +185,8 @@ static void drawArrival(FILE *file, const struct Drawing *drawing, const char *n
         writeEntry(file, &entry);
 }
 
+/* `function` is the index of the mode's name; the 17th and later modes share the last one. An end without a beginning (a lost record) is
+   skipped. */
 static void drawSleep(FILE *file, const struct Thread *thread, struct Drawing *drawing, struct Arrows *arrows,
                       const struct Event *event)
 {

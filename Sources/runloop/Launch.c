@@ -112,7 +112,7 @@ static void passOn(int number) { kill(child, number); }
 
 /* After a signal has ended the program, this command has yet to write what the program did. So the command survives these signals: a
    terminal sends an interrupt to the program as well; what is sent to the command alone is passed on. A signal that was ignored stays
-   ignored. */
+   ignored, except SIGCHLD, which waitpid needs; the program gets the old setting. */
 static const struct {
     int number;
     void (*handler)(int);

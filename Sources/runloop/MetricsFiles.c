@@ -60,7 +60,7 @@ static int isAlive(int process) { return kill(process, 0) == 0 || errno == EPERM
 struct Mapped {
     struct Mapped *next;
     int process, isHidden; /* whether it may not be read, though the process runs */
-    char *text;            /* NULL: there is no such process, or it is hidden */
+    char *text;            /* NULL: it could not be read, or is empty */
 };
 
 static struct Mapped *readMapped(struct Mapped *next, int process)
@@ -82,8 +82,8 @@ static struct Mapped *readMapped(struct Mapped *next, int process)
     return mapped;
 }
 
-/* Whether the thread that writes a file is still running. Then its process has the file mapped; the number alone says nothing, as another
-   process may have the number of one that has ended, or of one in another PID namespace. */
+/* Whether the thread that writes a file is still running; also true if that cannot be told. Then its process has the file mapped; the
+   number alone says nothing, as another process may have the number of one that has ended, or of one in another PID namespace. */
 static int isWritten(struct Mapped **known, const char *name, int process)
 {
     char part[NAME_MAX + 3];

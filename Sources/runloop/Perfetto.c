@@ -82,7 +82,8 @@ static void writeTrack(FILE *file, const struct Message *track)
     writePacket(file, &packet);
 }
 
-/* TrackDescriptor: uuid 1, process 3, thread 4; ProcessDescriptor: pid 1, process_name 6; ThreadDescriptor: pid 1, tid 2, thread_name 5. */
+/* `process` is the number shown; `track` is unique even if two PID namespaces share it. TrackDescriptor: uuid 1, process 3, thread 4;
+   ProcessDescriptor: pid 1, process_name 6; ThreadDescriptor: pid 1, tid 2, thread_name 5. */
 void writeProcessTrack(FILE *file, uint64_t track, int process, const char *name)
 {
     struct Message descriptor = {0}, its = {0};

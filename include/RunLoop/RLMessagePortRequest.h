@@ -157,7 +157,7 @@ typedef void (*RLMessagePortRequestInvalidationCallBack)(RLMessagePortRequestRef
  *  does not wait for a call that is running on another thread.
  *  @param callout  replaces the one that was set before; NULL for none.
  *  @param info     passed to callout; may be NULL. Must be valid until the request is answered or released.
- *  @return 0 after misuse, else 1.
+ *  @return 0 after misuse, or if the thread cannot have a loop; else 1.
  *  Ownership: the request is not retained.  Re-entrancy: may call callout.
  *  Cost: a system call if the sender is another process. */
 RL_EXPORT RLBoolean RLMessagePortRequestSetInvalidationCallBack(RLMessagePortRequestRef request,

@@ -1,6 +1,6 @@
 import CLinux
 
-/// A growable array of plain values, in blocks that stay where they are: growing copies nothing, and leaves no memory behind that is
+/// A growable array of plain values, in blocks that stay where they are: growing copies no elements, and leaves no memory behind that is
 /// too small for the next size. For long tables that are not read on hot paths, since each access reads the table of blocks, too.
 ///
 /// Not thread-safe: guarded by whatever guards its owner. Calls no user code.

@@ -113,8 +113,8 @@ extension EndpointPointer {
 
     // MARK: the source
 
-    /// The endpoint's run loop source, made at the first call, with a reference for the caller; nil if the endpoint is invalid, or if out of
-    /// memory. `callsClient`: see `ItemHeader`. A thread that has a loop.
+    /// The endpoint's run loop source, made if there is none, or the last one was invalidated, with a reference for the caller; nil if the
+    /// endpoint is invalid, or if out of memory. `callsClient`: see `ItemHeader`. A thread that has a loop.
     func source(
         order: Int, callsClient: Bool, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer,
         _ threadContext: ThreadContextPointer
@@ -162,7 +162,7 @@ extension EndpointPointer {
                 state.clear(EndpointState.valid | EndpointState.armedRead | EndpointState.armedWrite)
                 let uses = pointee.uses.bitwiseOr(Endpoint.invalidated, ordering: .acquiringAndReleasing).oldValue
                 if state.activeCalls > ownCalls || uses >= Endpoint.useUnit {
-                    // Counts this thread as a user, so that no other thread closes the descriptor while it is still watched.
+                    // Counts as a call, so that no other thread closes the descriptor while it is still watched.
                     state.bits += EndpointState.callUnit
                     state.set(EndpointState.awaitsLastUser)
                     if closes { state.set(EndpointState.closesDescriptor) }

@@ -102,9 +102,9 @@ extension SocketPointer {
         }
     }
 
-    /// The valid socket on a descriptor, with a reference for the caller; nil if there is none. A socket whose descriptor was closed before it
-    /// was invalidated, so that the number is another file's now, is reported and invalidated. At most two system calls. Any thread that has a
-    /// loop; may call the error handler and the old context's release.
+    /// The valid socket on a descriptor, with a reference for the caller; nil if there is none. A socket whose descriptor was closed before
+    /// it was invalidated, so that the number is another file's now, is reported and invalidated. At most two system calls, besides
+    /// invalidating a stale socket. Any thread that has a loop; may call the error handler and the old context's release.
     static func existing(on fd: Int32, _ function: Name) -> SocketPointer? {
         guard let known = Endpoints.socket(on: fd) else { return nil }
         if Descriptor.identity(fd) == known.pointee.identity && !Endpoints.hasLostFile(known) { return known }
@@ -112,8 +112,8 @@ extension SocketPointer {
         return nil
     }
 
-    /// Reports a socket whose number is another file's now, invalidates it, and releases a reference. May call the error handler and the
-    /// context's release.
+    /// Reports a socket whose descriptor number now refers to another file, invalidates it, and releases a reference. May call the error
+    /// handler and the context's release.
     func invalidateClosed(_ function: Name) {
         Misuse.report(function, "socket", "another socket had this descriptor, which was closed before that socket was invalidated")
         invalidate(closes: false)

@@ -1,6 +1,7 @@
 import CRunLoop
 
-// Checks of arguments that the exports of several headers share. Each reports what is wrong. Not inlined: they are called from many places.
+// Argument checks, and other helpers, that several headers' exports share. Each check reports what is wrong. Most are not inlined: they are
+// called from many places.
 
 /// Whether a byte pointer and a count fit together: NULL is valid only for 0 bytes.
 @inline(never)
@@ -78,7 +79,7 @@ func isSupported(version: Int?, _ function: Name, _ name: Name = "callBacks") ->
     return false
 }
 
-/// Reports a pointer that must not be NULL; the caller passes the result of the comparison, which this returns.
+/// Returns `pointer`, which says whether a pointer is not NULL; reports NULL if it is false.
 @inline(never)
 func isNotNull(_ pointer: Bool, _ function: Name, _ name: Name) -> Bool {
     if pointer { return true }
@@ -94,7 +95,7 @@ func isInside(_ range: RLRange, _ count: Int, _ function: Name, _ name: Name = "
     return false
 }
 
-/// Whether a client's index is from 0 to below `count`.
+/// Whether a client's index is at least 0 and less than `count`; reports otherwise.
 @inline(never)
 func isInside(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "index") -> Bool {
     if index >= 0 && index < count { return true }

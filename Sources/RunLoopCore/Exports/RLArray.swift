@@ -135,7 +135,7 @@ public func RLArrayBSearchValues(
     return array.sortedIndex(of: value, range.location, range.length, comparator, context)
 }
 
-/// Replaces part of a mutable array with one value or with nothing.
+/// Inserts, replaces or removes one value. `index` nil: at the end; `length` 0: insert; `count` 0: remove.
 @inline(never)
 private func replace(
     _ array: OpaquePointer?, _ index: Int?, _ length: Int, with value: UnsafeRawPointer?, count: Int, _ function: Name

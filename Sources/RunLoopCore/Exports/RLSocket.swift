@@ -40,7 +40,7 @@ public func RLSocketCreateWithNative(
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
     guard let client = loadContext(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
-    // A number this large, above the default limit of descriptors, must be open: the table of sockets would grow up to it.
+    // The table is indexed by descriptor: a huge number that is not open is rejected, so the table need not grow that far.
     if sock >= 1 << 20 && !Descriptor.isOpen(sock) {
         Misuse.report("RLSocketCreateWithNative", "sock", "not an open descriptor")
         return nil
@@ -85,7 +85,8 @@ private func create(
     return socket
 }
 
-/// A socket on a descriptor. The lower 4 bits of `callBackTypes` are the types; its lower 8, without connect and write, the initial flags.
+/// A socket on a descriptor. The lower 4 bits of `callBackTypes` are the types; its lower 8, without connect and write, the initial flags,
+/// plus close-on-invalidate.
 private func create(_ fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?, _ client: ClientContext) -> SocketPointer? {
     let types = SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF))
     let flags = UInt32(truncatingIfNeeded: callBackTypes & 0xFF & ~0xC) | SocketStorage.closesOnInvalidate

@@ -17,7 +17,8 @@ struct TimerQueue: ~Copyable {
 
     init() {}
 
-    // MARK: shortcuts for timers without a detail. Each returns nil or false, and has changed nothing, if it would have to call something.
+    // MARK: shortcuts for timers without a detail. Each that can fail returns nil or false, with nothing changed, if it cannot be done
+    // inline.
 
     /// `reserve` and `insert`; the caller stores the position. O(1).
     @inline(__always)
@@ -25,7 +26,7 @@ struct TimerQueue: ~Copyable {
         precise.tryInsert(timer, at: deadline, total)
     }
 
-    /// `remove` for the timer of this state, if that is `queued`; the caller then changes it. O(1).
+    /// Removes the timer with this state if it is `queued`; the caller then updates the state. O(1).
     @inline(__always)
     func tryRemove(_ state: ItemState) -> Bool { precise.tryRemove(state) }
 

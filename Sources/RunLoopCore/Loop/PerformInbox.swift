@@ -1,16 +1,17 @@
 import CLinux
 import Synchronization
 
-/// Where any thread enqueues functions for a loop. There are two buffers: the loop takes the full one and leaves an empty one, so
-/// a steady flow allocates nothing. A post makes no wake-up if one is owed for the inbox already. Steps 4 and 9 empty it.
+/// Where any thread enqueues functions for a loop. There are two buffers: the loop takes the full one and leaves an empty one, so a steady
+/// flow allocates nothing. A post does not wake the loop if a wake-up is already pending. Steps 4 and 9 empty it; so does whatever has to
+/// look at all waiting requests (`takeIntoHeld`).
 struct PerformInbox: ~Copyable {
     fileprivate let mutex = StoreMutex()
-    /// Guarded by `mutex`, as the next three.
+    /// Guarded by `mutex`, like the next four.
     fileprivate var incoming = PlainList<PerformRequest>()
     /// A thread has woken the loop, or is about to, for what is in here.
     fileprivate var wakeIsOwed = false
     fileprivate var isOpen = false
-    /// Stands for `isOpen` while a race detector watches: see `isOpenAndWatched`.
+    /// Replaces `isOpen` under a race detector: see `isOpenAndWatched`.
     fileprivate var isOpenIfWatched = false
     /// How many requests in `incoming` were posted by other threads that do not wait for them.
     fileprivate var posts = 0
@@ -70,8 +71,9 @@ extension PerformInboxPointer {
     /// Not 0 while the inbox is not empty. One load. Any thread.
     var nonEmptyBits: UInt32 { pointee.nonEmptyFlag.load(ordering: .acquiring) }
 
-    /// Moves all requests to the end of `list`, by swapping buffers if `list` is empty, and makes room for `room` more. Returns how many were
-    /// posts of other threads; nil if out of memory: then the requests stay here. Under the loop's lock.
+    /// Appends all requests to `list` and reserves room for `room` more; swaps buffers instead if `list` is empty and `room` is 0. Returns
+    /// how many were posts of other threads; nil if out of memory: then the requests stay here, and the caller must wake the loop. Under
+    /// the loop's lock.
     func empty(into list: inout PlainList<PerformRequest>, room: Int) -> Int? {
         pointee.mutex.lock()
         defer { pointee.mutex.unlock() }

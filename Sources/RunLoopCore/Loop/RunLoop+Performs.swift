@@ -73,9 +73,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Moves the requests of the inbox to the end of `list`, with room for what running batches may put back. Returns how many were posts of
-    /// other threads. Without memory they stay in the inbox, and the loop wakes itself to try again: no posting thread wakes it while the
-    /// inbox is not empty. Under the lock.
+    /// Moves the requests of the inbox to the end of `list`, with room for what running batches may put back. Returns how many were posts
+    /// of other threads. Out of memory, they stay in the inbox, and the loop wakes itself to try again. Under the lock.
     private func take(into list: inout PlainList<PerformRequest>) -> Int {
         var room = 0
         for level in 0..<pointee.batches.count { room += pointee.batches[level].count }

@@ -4,7 +4,8 @@ import Synchronization
 /// A signalled source that this pass will perform, kept alive until then.
 struct BatchEntry: BitwiseCopyable {
     /// How the source is kept alive. Normally by an internal reference, which is cheap, but counted in 16 bits under the lock of the
-    /// source's owner; by an ordinary one if another loop owns the source, or the count is high. `released`: the source has been performed.
+    /// source's owner; by an ordinary one if another loop owns the source, or the count is high. `released`: done with, so nothing is left
+    /// to release.
     enum Retention { case internalReference, reference, released }
 
     let source: SourcePointer
@@ -42,13 +43,14 @@ struct BatchEntry: BitwiseCopyable {
 // Step 4: performing signalled sources (version 0). The loop's thread.
 
 extension RunLoopPointer {
-    /// Performs the mode's signalled sources by order; true if there was any. `onlyOne`: performs the first only, the others stay
-    /// signalled. Calls user code.
+    /// Performs the mode's signalled sources by order; true if one was performed and did something. `onlyOne`: performs the first only, the
+    /// others stay signalled. Calls user code.
     ///
     /// Each source that is signalled when this begins is performed, even if it leaves the loop meanwhile, unless it is
     /// invalidated or a nested run performs it first. Sources signalled later wait for the next pass.
     ///
-    /// O(1) if nothing is signalled; otherwise O(log n) per signalled source, however many sources there are.
+    /// O(1) if nothing is signalled; otherwise O(log n) per signalled source, however many sources there are. A signal to a source that is
+    /// in several loops, or in none, makes every loop look through all its sources once.
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         if pointee.pendingSignals.isEmpty && !pointee.mayHaveQueued && SharedSignals.count == pointee.sharedSignalsSeen { return false }
         return performQueuedSources(mode, onlyOne: onlyOne)
@@ -105,8 +107,8 @@ extension RunLoopPointer {
         return count
     }
 
-    /// Moves pending signals into the queues of their sets. If only one source is signalled, returns it to be performed at once; room for
-    /// it in the batch is then reserved. Under the lock.
+    /// Moves pending signals into the queues of their sets. If exactly one was pending, it is in this mode, and nothing is queued for the
+    /// mode, returns it to be performed at once; room for it in the batch is then reserved. Under the lock.
     @inline(__always)
     private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
         var first: RegistrationPointer?
@@ -123,7 +125,7 @@ extension RunLoopPointer {
         }
         if SharedSignals.count != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let registration = first else { return nil }
-        // If it was queued already, the queue of the mode would not be empty.
+        // An empty queue means that it was not queued already.
         if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, containsInlined(set, .mode(mode)),
             pointee.signalledBatch.reserveInlined(pointee.signalledBatch.count + 1)
         {

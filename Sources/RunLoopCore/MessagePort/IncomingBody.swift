@@ -17,15 +17,15 @@ struct IncomingBody: ~Copyable {
     private var reserved = 0
     /// This is the one payload of the process that takes nothing from the share.
     private var isExempt = false
-    /// What `count` was when others had to wait for memory last.
+    /// `count` at the previous `noteOthersWait`.
     private var countBefore = 0
-    /// For how many moments the next piece has been in the socket, while others had to wait, and no loop has received it.
+    /// For how many checks in a row a piece has lain unread in the socket while others waited.
     private var momentsUnread = 0
     /// When the payload began, as a number of `Peer.turns`.
     private(set) var began: UInt64 = 0
-    /// How many bytes have not come that should have come, while others had to wait. See `noteOthersWait`.
+    /// How many bytes behind the minimum rate it is, while others had to wait. See `noteOthersWait`.
     private var late = 0
-    /// The bytes are not kept, because nothing waits for them or for want of memory.
+    /// The bytes are not kept, because nothing waits for them, memory ran out, or they came too slowly while others waited.
     private var isSkipped = false
 
     init(_ peer: PeerPointer?) { self.peer = peer }
@@ -121,16 +121,16 @@ extension IncomingBody {
     private static let allReserved = Atomic<Int>(0)
     /// Some payload is exempt from the limit. Any thread.
     private static let isExemptionTaken = Atomic<Bool>(false)
-    /// Whether no payload is. Any thread.
+    /// Whether no payload is exempt. Any thread.
     static var isExemptionFree: Bool { !isExemptionTaken.load(ordering: .relaxed) }
     /// How many clients wait for memory. Any thread.
     private static let waiting = Atomic<Int>(0)
 
-    /// Some clients (or, if negative, none of these) wait from now on. Any thread.
+    /// Adds to the number of clients that wait; negative: they no longer do. Any thread.
     static func countWaiting(_ more: Int) { waiting.wrappingAdd(more, ordering: .relaxed) }
 
-    /// Takes memory for `size` bytes in all. False if that is more than the client's share is now, and another payload is exempt or may
-    /// become so earlier.
+    /// Takes memory for `size` bytes in all. False if that is more than the client's share is now, and the exemption is taken, or others
+    /// are ahead in line for it.
     private mutating func reserve(_ size: Int) -> Bool {
         let before = reserved
         if reserve(more: size - before) { return true }
@@ -165,9 +165,9 @@ extension IncomingBody {
         return own <= (PortLimits.unfinishedBytes - all) / PortLimits.shareOfFree
     }
 
-    /// Others have been waiting for memory for a moment. If this payload has more than its share, and has come too slowly for some time,
-    /// frees its memory and keeps no more of it. That is no fault of the client if more `isHere` and no loop has received it; then the
-    /// exemption goes to another payload, and this one keeps its memory, if the limit allows that.
+    /// Others have been waiting for memory for a moment. If this payload is exempt or over its share, and has come too slowly for some
+    /// time, frees its memory and keeps no more of it. That is no fault of the client if more `isHere` and no loop has received it; then
+    /// the exemption goes to another payload, and this one keeps its memory, if the limit allows that.
     mutating func noteOthersWait(isHere: () -> Bool) {
         if !isExempt && (reserved == 0 || reserve(more: 0)) { return }
         let came = count - countBefore

@@ -104,8 +104,8 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Adjusts the internal reference of all references of clients, unless the port is valid or a function runs. True if it is now the
-    /// caller's to release, since there are none. Under the mutex.
+    /// Takes or gives up the internal reference that stands for all client references, once the port is invalid and no client function is
+    /// running. True if it is now the caller's to release, since there are none. Under the mutex.
     @inline(never)
     private func takeReferenceOfClients() -> Bool {
         if pointee.isValid || pointee.runningCalls > 0 { return false }
@@ -132,7 +132,7 @@ extension MessagePortPointer {
     // MARK: invalidation
 
     /// RLMessagePortInvalidate: releases the name, closes the connections, and completes the requests that wait. Any thread, without a
-    /// lock; calls user code. `connection`, if there is one, has kept the port so far; it is released.
+    /// lock; calls user code. Releases `connection`, whose reference has kept the port alive until now.
     @inline(never)
     func invalidate(releasing connection: ConnectionPointer? = nil) {
         lock()
@@ -146,7 +146,8 @@ extension MessagePortPointer {
         if wasValid { end(invalidation) }
     }
 
-    /// The rest of `invalidate`, which has counted a call. Without a lock; calls user code.
+    /// The rest of `invalidate`, which has counted a call; also the end of a port in a child of fork(), where `resetInChild` has counted
+    /// the call. Without a lock; calls user code.
     @inline(never)
     private func end(_ invalidation: PortStorage.InvalidationCallout?) {
         retainInternal()

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A packet, or an entry of the ring, that has come to a connection.
 struct ReceivedPacket: BitwiseCopyable {
-    /// Why nothing follows; with `full` for now, since payloads of others have the memory.
+    /// Why nothing follows. `full`: only for now, as other payloads hold the memory.
     enum Ending: UInt8 { case none, closed, violation, full }
 
     var frame = Frame(kind: .dropped)
@@ -14,9 +14,9 @@ struct ReceivedPacket: BitwiseCopyable {
     fileprivate var length: Int { data?.pointee.capacity ?? 0 }
 }
 
-/// Packets that were received before the loop could deliver them. Two processes that send each other large requests at the same time,
-/// each from the thread that also receives, would wait for each other without end. So a thread that waits for room in a send goes on
-/// receiving for the ports that its own loop serves, and calls nothing; the loop delivers what has come, in order, when it runs.
+/// Packets that were received before the loop could deliver them. Two processes that send each other large requests at the same time, each
+/// from the thread that also receives, would wait for each other without end. So a thread that waits for room in a send goes on receiving
+/// for the ports that its own loop serves, and calls no port's function; the loop delivers what has come, in order, when it runs.
 ///
 /// Guarded by the connection's mutex.
 struct ReceivedAhead: ~Copyable {
@@ -94,7 +94,8 @@ extension ConnectionPointer {
     /// Under the mutex, whenever `ahead` has changed.
     private func noteAheadState() { set([.hasAhead, .receivesAhead], to: pointee.ahead.conditions) }
 
-    /// Takes the oldest packet that was received ahead; false if there is none, or too much is taken over. Any thread, without the mutex.
+    /// Takes the oldest packet that was received ahead; false if there is none, a reply to the client waits to be sent, or the client has
+    /// too many unanswered requests. Any thread, without the mutex.
     func takeAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
         has([.hasAhead, .receivesAhead]) && takeFirstAhead(&packet, &budget)
     }
@@ -112,8 +113,8 @@ extension ConnectionPointer {
         return true
     }
 
-    /// Receives what the client has sent, as far as the limits allow, for the loop to deliver. Calls user code only if there is no memory
-    /// to send on.
+    /// A listening connection accepts one client. Any other receives what the client has sent, as far as the limits allow, for the loop to
+    /// deliver. Calls user code only if there is no memory to send on.
     fileprivate func receiveAhead(_ threadContext: ThreadContextPointer) {
         if pointee.role == .inProcess { return }
         if pointee.role == .listener {

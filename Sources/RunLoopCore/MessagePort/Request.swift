@@ -4,9 +4,9 @@ import Synchronization
 
 /// RLMessagePortRequest: a request that a local port has received, until it is answered.
 ///
-/// A request is answered once: by the result of the port's function; by RLMessagePortRequestReply, if the client has taken the request over; or,
-/// when the last reference is released, by telling the sender that there will be no reply. `answered` decides between threads; the other
-/// fields are written as they say.
+/// A request is answered once: by the result of the port's function; by RLMessagePortRequestReply, if the client has taken the request
+/// over; or, when the last reference is released, by telling the sender that there will be no reply. `answered` decides which thread
+/// answers; each other field says what may write it.
 struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     static var kind: Kind { .messagePortRequest }
 
@@ -109,13 +109,14 @@ extension RequestPointer {
         }
     }
 
-    /// Frees a request that could not be sent, as its sender reports itself.
+    /// Frees a request that could not be sent; its sender gets the error code instead of a reply.
     func cancelUnsent() {
         _ = claimReply()
         _ = release()
     }
 
-    /// Marks the request as answered; false if it was.
+    /// Claims the right to answer; false if the request has been answered. Also clears the invalidation callback, and uncounts a request
+    /// that was taken over.
     private func claimReply() -> Bool {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         cancelInvalidation()
@@ -171,7 +172,8 @@ extension RequestPointer {
     // MARK: the sender goes away
 
     /// RLMessagePortRequestSetInvalidationCallBack: sets the function to call if the sender goes away, in place of an earlier one; nil for
-    /// none. Calls it at once if the sender is gone already. Any thread, without a lock.
+    /// none. Calls it at once if the sender is gone already. Neither sets nor calls it if the request has been answered. Any thread,
+    /// without a lock.
     func setInvalidation(_ callout: PortStorage.InvalidationCallout?, _ info: UnsafeMutableRawPointer?) {
         guard let callout else { return cancelInvalidation() }
         let connection = pointee.connection

@@ -3,7 +3,7 @@ import CLinux
 // The epoll of a poller and the eventfd that wakes it: opened, closed, and replaced.
 
 extension Poller {
-    /// Opens the epoll and the eventfd, if they are not open. False with errno.
+    /// Opens the epoll and the eventfd, if they are not open. False with errno. Under the loop's lock.
     mutating func open() -> Bool { epoll >= 0 || create() }
 
     /// Creates the epoll and the eventfd, and registers the eventfd edge-triggered. False with errno.
@@ -74,8 +74,8 @@ extension Poller {
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
     }
 
-    /// In the child of fork(): closes the epoll, which is shared with the parent, as a descriptor that is removed from it here would be
-    /// missing there. All watches are silent until `listen`, in an epoll of the child's own.
+    /// In the child of fork(): closes the epoll, the eventfd and the host's descriptors, which are shared with the parent, as a descriptor
+    /// that is removed from it here would be missing there. All watches are silent until `listen`, in an epoll of the child's own.
     mutating func detachAfterFork() {
         closeDescriptors()
         closeHost()

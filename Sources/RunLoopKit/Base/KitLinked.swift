@@ -4,7 +4,7 @@ protocol KitLinked {
 }
 
 extension UnsafeMutablePointer where Pointee: KitLinked {
-    /// Removes this element from the list that begins with `first`. Nothing happens if it is in no list. O(length). Under the lock of the
+    /// Removes this element from the list that begins with `first`. No effect if it is not in that list. O(length). Under the lock of the
     /// list; calls no user code.
     func unlink(from first: inout Self?) {
         if first == self {

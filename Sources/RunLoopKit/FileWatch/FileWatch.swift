@@ -38,7 +38,7 @@ struct FileWatch: ~Copyable, KitStorage {
     /// machine was started, which may be less than the latency ago.
     private var mayTellAt: UInt64 = 0
     private var isTimerSet = false
-    /// What is being told: kept until the call returns, which it may not, or until this is freed.
+    /// Batches being delivered, one per running call. Freed when the call returns, or with the watch if the call never does.
     fileprivate var told: UnsafeMutablePointer<FileEvents.Block>?
 
     private init(
@@ -140,7 +140,7 @@ struct FileWatch: ~Copyable, KitStorage {
     }
 
     private mutating func setTimer() {
-        // Directories may wait for the queue to be empty, which it is, perhaps, and no event wakes the loop.
+        // Directories may wait for the queue to be empty. It may be empty already, so no event would wake the loop.
         if passesBehind > 0 { return setTimer(to: 1) }
         setTimer(to: dueAt == 0 ? retryAt : retryAt == 0 ? dueAt : min(dueAt, retryAt))
     }

@@ -21,7 +21,7 @@ struct ReadRule: BitwiseCopyable {
     /// With `.count`, the size of a piece; with `.delimiter`, the maximum size.
     private var length = 0
     private var delimiterLength = 0
-    /// Memory for the longest delimiter so far; nil before the first one.
+    /// `longestDelimiter` bytes, allocated with the first delimiter.
     private var delimiter: UnsafeMutableRawPointer?
     /// How many bytes have been searched without finding the whole delimiter.
     private var searched = 0
@@ -38,7 +38,8 @@ struct ReadRule: BitwiseCopyable {
         searched = 0
     }
 
-    /// False if out of memory.
+    /// Ends each piece at a delimiter of 1 to `longestDelimiter` bytes, as the caller has checked; `limit` includes the delimiter. False if
+    /// out of memory.
     mutating func set(delimiter bytes: UnsafeRawPointer, _ count: Int, limit: Int) -> Bool {
         if delimiter == nil { delimiter = malloc(Self.longestDelimiter) }
         guard let delimiter else { return false }
@@ -53,7 +54,8 @@ struct ReadRule: BitwiseCopyable {
     /// The bytes that were searched are gone, and others come in their place.
     mutating func restart() { searched = 0 }
 
-    /// The next piece of `count` received bytes, which are more than 0. If `isAtEnd`, no more will come, and the rest is the last piece.
+    /// The next piece of `count` received bytes, which are more than 0. If `isAtEnd`, no more will come, and what is left without a
+    /// delimiter is the last piece, unless it exceeds the limit.
     mutating func next(_ bytes: UnsafePointer<UInt8>, _ count: Int, isAtEnd: Bool) -> Piece {
         switch kind {
         case .whatever: return .complete(count)

@@ -21,7 +21,7 @@ struct HostResolve {
     fileprivate var addresses: OpaquePointer?
     /// The timers of the loops that the work is in. Under the lock of the kit.
     fileprivate var timers: LoopTimerPointer?
-    /// When the time began: when the work came into the first of them. Likewise.
+    /// When the time limit began: when the work was added to a loop while it was in none. Under the lock of the kit.
     fileprivate var start: UInt64 = 0
     /// While it is made, that of the function that does so; then that of the work.
     fileprivate var references = 1
@@ -137,7 +137,7 @@ extension HostResolvePointer {
         let known = find(loop)?.pointee
         let start = pointee.start
         KitLock.unlock()
-        // No function of librunloop is called under the lock, so another thread may make one, too.
+        // The timer is made without the lock, so another thread may make one as well; the loser's is destroyed below.
         let new = known != nil ? nil : change > 0 ? makeTimer(loop, since: start) : makePlace(loop, nil)
         KitLock.lock()
         if let new, find(loop) == nil {
@@ -191,7 +191,7 @@ extension HostResolvePointer {
         return new
     }
 
-    /// What a timer is in, or its place if the work is said to have left the loop before it is said to have come.
+    /// A list node for `loop`. `timer` is nil if a removal was reported before its addition.
     private func makePlace(_ loop: OpaquePointer, _ timer: OpaquePointer?) -> LoopTimerPointer? {
         guard let memory = malloc(MemoryLayout<LoopTimer>.stride) else { return nil }
         let new = memory.bindMemory(to: LoopTimer.self, capacity: 1)

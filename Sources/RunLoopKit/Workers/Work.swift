@@ -18,7 +18,7 @@ struct Work: ~Copyable, KitStorage {
         case running
         /// The function has returned.
         case done
-        /// The completion was called, or never will be.
+        /// The completion has been or is about to be called, or never will be.
         case over
     }
 
@@ -115,8 +115,8 @@ extension WorkPointer {
         KitLock.unlock()
     }
 
-    /// Cancels the work: its completion will not be called, nor its function if that has not begun. True if this call is what kept the
-    /// function from being called. Any thread.
+    /// Cancels the work: its completion will not be called, nor its function if that has not begun. True if the function would otherwise
+    /// still have been called. Any thread.
     func cancel() -> Bool {
         let hasNotBegun = move(.queued, to: .over) || move(.idle, to: .over)
         RLRunLoopSourceInvalidate(pointee.object.source)
