@@ -265,7 +265,7 @@ RL_EXPORT RLBoolean RLStreamForward(RLStreamRef from, RLStreamRef to);
  *  both are closed, as by RLStreamCloseWhenWritten(): what is queued for the other one's peer is still written. Their
  *  functions are told of ends and of errors before that; the streams may be without.
  *  @param other  may be `stream` itself: an echo.
- *  @return 1, or 0 if nothing has changed.
+ *  @return 1, or 0 if they are not forwarded; if `other` refuses, an earlier forwarding of `stream` has ended.
  *  Ownership: both retain each other until they are closed; a stream does not retain itself. A program need not close
  *  either of them, but a stream that is in no loop is not closed by what its peer does.
  *  Errors: those of RLStreamForward(); 0 with errno EBUSY if one of them has another partner already.  Cost: that of

@@ -3,8 +3,8 @@ import CRunLoop
 import CRunLoopKit
 
 // Clients' functions are called from here only (except those of contexts, in ClientContext.swift, and a filter's start, shutdown and
-// release), and never with the kit's lock held; those of a filter with its stream's lock. As in librunloop, a backtrace shows by these names
-// whose code runs and why.
+// release), and never with the kit's lock held; those of a filter with its stream's lock. As in librunloop, a backtrace shows by these
+// names whose code runs and why.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SIGNAL_CALLBACK_FUNCTION")
 @inline(never)

@@ -3,7 +3,8 @@ import CLinuxKit
 import Synchronization
 
 /// What the kernel said of the latest signal of a number. Written by signal handlers on several threads, read by loops, all at any time and
-/// without waiting for each other: there are more slots than a handler will find in use, and a handler that finds one in use takes the next.
+/// without waiting for each other: there are more slots than a handler will find in use, and a handler that finds one in use takes the
+/// next.
 struct LatestSignal: ~Copyable {
     /// A copy of a siginfo_t, and which of all it is.
     private struct Slot: ~Copyable {

@@ -191,7 +191,8 @@ extension StreamPointer {
         return length
     }
 
-    /// Writes once. Returns how many bytes were written, 0 if there is no room; -1 with errno after an error, with which writing has failed.
+    /// Writes once. Returns how many bytes were written, 0 if there is no room; -1 with errno after an error, with which writing has
+    /// failed.
     private func writeParts(_ parts: UnsafeMutablePointer<iovec>?, _ number: Int) -> Int {
         let isSocket: Int32 = pointee.isSocket ? 1 : 0
         while true {
