@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// How a run ended, with the values of the public header.
+/// The reason why a run ended; the raw values are those of the public header.
 enum RunResult: Int32 {
     case finished = 1
     case stopped = 2
@@ -9,38 +9,39 @@ enum RunResult: Int32 {
     case handledSource = 4
 }
 
-/// What belongs to one run of a loop, which may be nested in others; when it ends, the outer run's activation is restored. The loop's thread.
+/// The state of one run of a loop, which may be nested in others. When a nested run ends, the outer run's activation is restored. Loop
+/// thread only.
 struct Activation: BitwiseCopyable {
-    /// The mode that runs; nil outside of any activation.
+    /// The mode that is running; nil outside of any run.
     var mode: ModePointer?
-    /// How many activations there are, this and the outer ones.
+    /// The nesting depth: the number of activations, this one and all outer ones.
     var depth = 0
-    /// Where the run lies on the stack.
+    /// The position of the run's frame on the stack.
     var place = StackPlace()
-    /// When the run ends, and whether it returns after a source.
+    /// When the run ends, and whether it returns after it has handled a source.
     var deadline = Instant.distantPast
     var returnsAfterSource = false
-    /// Whether the run was begun by CF's name: see `isEmpty(_:asCF:)`.
+    /// Whether the run was started through CF's name for the function: see `isEmpty(_:asCF:)`.
     var runsAsCF = false
-    /// Whether the run has taken a wake-up.
+    /// Whether the run has consumed a wake-up, which may have been meant for an outer run.
     var tookWake = false
-    /// 1: a stop was requested before the run began; it is for the outer activation, or for the guest.
+    /// 1 if a stop was requested before the run began. That stop is meant for the outer activation or, outside of any run, for the guest.
     var stopOfOuter: UInt32 = 0
-    /// How many objects at the end of `autoreleased` belong to the run or, outside of any, to the thread.
+    /// How many objects at the end of `RunLoopStorage.autoreleased` belong to this activation or, outside of any run, to the thread.
     var autoreleasedCount = 0
 }
 
-// Running a loop: the iteration, steps 1 to 10, and what surrounds an activation. All of it belongs to the loop's thread and
-// calls user code.
+// Running a loop: steps 1 to 10 of the iteration, and what surrounds them. Loop thread only; may call user code.
 
 extension RunLoopPointer {
-    /// RLRunLoopRunInMode: one activation of the loop, perhaps nested in others.
+    /// RLRunLoopRunInMode: runs the loop, perhaps nested in other runs, for at most `seconds`.
     func run(in name: StringPointer, seconds: Double, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
         run(in: name, until: Instant.now(after: seconds), returnAfterSourceHandled: returnAfterSourceHandled, asCF: asCF)
     }
 
-    /// Runs the loop until an absolute deadline; `.distantPast` makes one pass that does not sleep. If the result is `.finished`,
-    /// errno says why: 0 if the mode is empty. `asCF`: a common mode of the main loop is never empty.
+    /// Runs the loop until an absolute deadline. `.distantPast` makes one pass that does not sleep. After `.finished`, errno is 0 if the
+    /// mode is empty or does not exist, otherwise the error of the system call that failed. `asCF`: whether a common mode of the main
+    /// loop counts as never empty.
     @inline(never)
     func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
         pointee.lastRunWasStopped = false
@@ -51,8 +52,11 @@ extension RunLoopPointer {
             Activation(
                 mode: mode, depth: outer.depth + 1, place: StackPlace(frame: linux_frame()), deadline: deadline,
                 returnsAfterSource: returnAfterSourceHandled, runsAsCF: asCF))
+        // Step 1: notify observers that the run has been entered.
         notify(mode, .entry)
+        // Steps 2 to 9.
         let result = iterate(mode, until: deadline, onlyOne: returnAfterSourceHandled)
+        // Step 10: notify observers that the run is about to be left.
         notify(mode, .exit)
         if pointee.activation.autoreleasedCount != 0 { releaseAutoreleased() }
         leave(to: outer)
@@ -61,8 +65,8 @@ extension RunLoopPointer {
         return result
     }
 
-    /// The mode to run, or nil with errno if it cannot be run: 0 if it is empty or does not exist, otherwise the error of the system call
-    /// that failed.
+    /// Returns the mode to run. If the mode cannot be run, returns nil with errno: 0 if the mode is empty or does not exist, otherwise the
+    /// error of the system call that failed.
     private func modeToRun(_ name: StringPointer, _ asCF: Bool) -> ModePointer? {
         var found = locked { madeMode(named: name) }
         if found == nil {
@@ -78,41 +82,47 @@ extension RunLoopPointer {
         return canListen(mode) ? mode : nil
     }
 
-    /// The iteration, with the step numbers of RLRunLoop.h. `run` does steps 1 and 10, the observers of entry and exit. `onlyOne`: returns
-    /// after a source has been handled.
+    /// Repeats steps 2 to 9, as numbered in RLRunLoop.h, until the run ends. `onlyOne`: whether the pass that has handled a source is the last.
     private func iterate(_ mode: ModePointer, until deadline: Instant, onlyOne: Bool) -> RunResult {
         if isStopRequested { return .stopped }
         let depth = pointee.activation.depth
         while true {
-            // This pass sees whatever was published before a wake-up up to this point, and a stop that came after the last pass looked.
+            // Taking a wake-up makes everything visible that was published before it: work for this pass, or a stop requested since the
+            // last pass checked for one.
             if takeWakeUp() && isStopRequested { return .stopped }
             handleWatchTrouble()
             if _slowPath(Probe.isSet) { Probe.tell(.willPass, .pass, self, info: mode.pointee.name) }
 
-            // 2, 3: notify observers that timers, then sources are about to be handled.
+            // Step 2: notify observers that timers are about to be handled.
+            // Step 3: notify observers that sources are about to be handled.
             var called = observes(mode, .beforeTimers, .beforeSources)
             if called {
                 notify(mode, .beforeTimers)
                 notify(mode, .beforeSources)
             }
 
-            // 4: call functions, perform signalled sources, then call the functions that those queued.
+            // Step 4: a) call queued functions; b) perform signalled version-0 sources; c) if one performed, call functions again.
             called = performFunctions(mode) || called
             var handled = performSignalledSources(mode, onlyOne: onlyOne)
             if handled { called = performFunctions(mode) || called }
             dropOutdatedEvents(mode, handled || called)
 
-            // 5 to 8: a ready descriptor goes straight to step 9. Otherwise notify observers, sleep until a descriptor is ready,
-            // a timer is due, the deadline has come or the loop is woken, and notify observers.
+            // Step 5: if a version-1 source is ready, go to step 9 immediately.
+            // Step 6: notify observers that the thread is about to sleep.
+            // Step 7: sleep until a descriptor is ready, a timer is due, the deadline has passed, or the loop is woken up.
+            // Step 8: notify observers that the thread has just woken up.
+            // Steps 6 to 8 are skipped if a source performed in step 4, and in a run of 0 seconds.
             let isPolling = handled || deadline == .distantPast
             if isPolling { poll(mode) } else if !hasReadyDescriptor(mode) { waitForEvents(mode, until: deadline) }
 
-            // 9: due timers, or a ready descriptor.
+            // Step 9: fire all due timers or dispatch one ready descriptor; then call queued functions.
             handled = deliver(mode) || handled
             if performFunctions(mode) { dropEvents() }
             releaseAutoreleasedInPass()
 
+            // The depth differs only if longjmp has left a nested run.
             if pointee.activation.depth != depth { StackPlace.reportJump() }
+            // End the run with the first result that applies; otherwise go to step 2.
             if handled && onlyOne { return .handledSource }
             if hasPassed(deadline) { return .timedOut }
             if isStopRequested { return .stopped }
@@ -122,8 +132,8 @@ extension RunLoopPointer {
 
     // MARK: entering and leaving
 
-    /// Makes a new activation the innermost. An earlier stop is not meant for it: it is saved for the outer activation. Outside of any
-    /// run only `dispatchGuest` looks at it.
+    /// Makes a new activation the innermost one. A stop that was requested earlier is not meant for it, so it is saved for the outer
+    /// activation. Outside of any run, only `dispatchGuest` checks for a stop.
     private func enter(_ activation: Activation) {
         let stop = pointee.stop.exchange(0, ordering: .acquiringAndReleasing)
         if activation.depth > 1 && pointee.activation.place.isLeft(by: activation.place) { StackPlace.reportJump() }
@@ -135,42 +145,43 @@ extension RunLoopPointer {
         unlock()
     }
 
-    /// Continues the outer activation. A stop that was saved for it is restored; one for the activation that ends is consumed, even if it
-    /// came too late to be its result. A wake-up that this activation took may have been meant for the outer mode, so the loop wakes
-    /// itself.
+    /// Restores the outer activation, together with a stop that was saved for it. A stop meant for the ending activation is consumed, even
+    /// if it came too late to become the result. A wake-up that the ending activation consumed may have been meant for the outer mode, so
+    /// the loop wakes itself.
     private func leave(to outer: Activation) {
         dropEvents()
         let ended = pointee.activation
         pointee.lastRunWasStopped = pointee.stop.exchange(ended.stopOfOuter, ordering: .acquiringAndReleasing) != 0
         lock()
         pointee.activation = outer
-        // Release callbacks may have autoreleased more than one drain releases: the outer activation gets the rest.
+        // Release callbacks may have autoreleased more objects than one drain releases. The outer activation inherits the rest.
         pointee.activation.autoreleasedCount += ended.autoreleasedCount
         activationChanged()
         unlock()
         if outer.depth == 0 {
-            // A host for which a callback has prepared the loop does not know of that stop.
+            // If a callback has prepared the loop for a host, the host has not been notified of the restored stop.
             if ended.stopOfOuter != 0 && hasWatchTrouble(WatchTrouble.hostWaits) { wakeUpSlow() }
             return pointee.timerSlack.restore()
         }
         if ended.tookWake || ended.stopOfOuter != 0 { wakeUp() }
-        // A mode that was emptied meanwhile may be the outer activation's.
+        // A mode that was emptied in the meantime may be that of the outer activation.
         pointee.mayBeEmpty.store(1, ordering: .relaxed)
     }
 
-    /// After the mode that runs has changed: publishes its name, and watches what its sources are interested in. Under the lock.
+    /// Called after the current mode has changed: publishes its name, and registers what its sources are interested in. The caller holds
+    /// the lock.
     private func activationChanged() {
         let mode = pointee.activation.mode
         pointee.currentModeName.store(UInt(bitPattern: mode?.pointee.name), ordering: .releasing)
         if let mode { revisitWatches(mode) }
     }
 
-    /// Whether the mode has no descriptors, or the loop could open what it needs to wait for them; otherwise false with errno.
+    /// Whether the mode has no descriptors, or the loop was able to open what it needs to wait for them. False with errno.
     private func canListen(_ mode: ModePointer) -> Bool { locked { portCount(mode) == 0 || pointee.poller.open() } }
 
     private var isStopRequested: Bool { pointee.stop.load(ordering: .acquiring) != 0 }
 
-    /// Whether the time of the run is over. Reads the clock only for a deadline that is neither `.never` nor `.distantPast`.
+    /// Whether the run's time limit has been reached. Reads the clock only for a deadline that is neither `.never` nor `.distantPast`.
     private func hasPassed(_ deadline: Instant) -> Bool {
         if deadline == .never { return false }
         return deadline == .distantPast || Clock.now >= deadline
@@ -178,41 +189,42 @@ extension RunLoopPointer {
 
     // MARK: events
 
-    /// Takes the pending wake-up; false if there is none. The loop's thread; calls no user code.
+    /// Consumes the pending wake-up. Returns false if there is none. Loop thread only; calls no user code.
     @inline(__always)
     @discardableResult
     func takeWakeUp() -> Bool {
         if !pointee.wake.takePending() { return false }
-        // A thread that empties a mode makes no second wake-up while one is pending (`WakeWord.adjust`). This one is gone now, so
-        // `sleep` has to look whether the mode is empty.
+        // While a wake-up is pending, a thread that empties a mode does not add another one (`WakeWord.adjust`) but relies on this one.
+        // Since it is consumed here, `sleep` has to check whether the mode is empty.
         pointee.mayBeEmpty.store(1, ordering: .relaxed)
         pointee.activation.tookWake = true
         return true
     }
 
-    /// Takes a pending wake-up and fetches events, without sleeping.
+    /// Consumes a pending wake-up and fetches events, without sleeping.
     @inline(__always)
     private func poll(_ mode: ModePointer) {
         takeWakeUp()
         fetchEvents(mode)
     }
 
-    /// Drops events of an earlier pass if anything other than a source on a descriptor has been called since, in this pass (`called`) or at
-    /// the end of the last one, as that may have read what was reported. Otherwise these events are dispatched without another system call.
+    /// Drops the events of an earlier pass if anything other than a source on a descriptor has been called since then: in this pass
+    /// (`called`), or timers in the last one. Such a callback may have read the data that an event reports. Otherwise these events are
+    /// dispatched without another system call.
     private func dropOutdatedEvents(_ mode: ModePointer, _ called: Bool) {
         if pointee.eventBatch.isEmpty { return }
         if called || mode.pointee.firedTimersLast { dropEvents() }
     }
 
-    /// Whether step 9 can follow at once. The kernel is asked first only if an observer would be notified of waiting: otherwise a sleep that
-    /// ends at once is as good, and no client can tell the difference.
+    /// Step 5: whether step 9 can follow immediately. The kernel is queried only if an observer would be notified of the wait. Otherwise a
+    /// sleep that ends immediately serves as well, and no client can tell the difference.
     @inline(__always)
     private func hasReadyDescriptor(_ mode: ModePointer) -> Bool {
         if !pointee.eventBatch.isEmpty || takeKnownReady(mode) { return true }
         return observes(mode, .beforeWaiting, .afterWaiting) && fetchEvents(mode)
     }
 
-    /// Asks the kernel which descriptors are ready, unless events are left from before; true if there are events then.
+    /// Asks the kernel which descriptors are ready, unless events of an earlier fetch are left. Returns true if there are events now.
     @inline(__always)
     @discardableResult
     func fetchEvents(_ mode: ModePointer) -> Bool {
@@ -225,7 +237,7 @@ extension RunLoopPointer {
         return !pointee.eventBatch.isEmpty
     }
 
-    /// Step 9. If timers and descriptors are ready all the time, passes alternate between them, so neither starves.
+    /// Step 9. If timers and descriptors are ready all the time, passes alternate between them, so that neither starves.
     @inline(__always)
     private func deliver(_ mode: ModePointer) -> Bool {
         if !hasEverUsed(EverUsed.timers | EverUsed.descriptors) { return false }

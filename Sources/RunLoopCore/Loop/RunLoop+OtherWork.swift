@@ -1,62 +1,62 @@
 import Synchronization
 
-/// What a loop has to do before a source that has just handled a message may handle its next one.
+/// The other work that a loop has to do before a source that has just handled a message may handle its next one.
 ///
-/// A pass costs more than most callbacks. A source that has several messages therefore hands out the next one at once, without a
-/// pass, if that pass would do nothing else: then no client can tell the difference. Both shortcuts of that kind, messages of ports
-/// and one-way requests of a connection, ask `mayContinue`, and nothing else in the core asks such a question. A change that gives a pass
+/// A pass costs more than most callbacks. So a source with several messages delivers the next one immediately, without a pass, if that pass
+/// would do nothing else. Then no client can tell the difference. There are two shortcuts of that kind, for messages of ports and for
+/// one-way requests of a connection. Both ask `mayContinue`, and nothing else in the core makes such a decision. A change that gives a pass
 /// something new to do adds a case here, and a test to `Tests/c/test-shortcuts.c` that fails without it.
 ///
-/// Steps 4 and 9, between two messages of a port and between two requests of a connection.
+/// Used in steps 4 and 9, between two messages of a port and between two requests of a connection.
 enum OtherWork {
-    /// A pass would only call the source again.
+    /// A pass would do nothing but call the source again.
     case none
-    /// The source has left the mode that runs, or it is in another loop as well, which may take the next message.
+    /// The source has left the current mode, or is in another loop as well, which may take the next message.
     case otherLoop
-    /// The run returns after a source that was handled.
+    /// The run returns after it has handled a source.
     case returnAfterSource
     /// The run was asked to stop.
     case stop
-    /// Nothing keeps the run going any more: the source has become unreferenced.
+    /// The source has become unreferenced, and nothing else keeps the run going.
     case emptied
-    /// Functions are to be performed, perhaps in another mode.
+    /// Functions wait to be performed, perhaps in another mode.
     case functions
-    /// Another source has been signalled, and the loop has not yet looked in which mode it is.
+    /// Another source has been signalled, and the loop has not yet determined in which mode it is.
     case signals
-    /// Signalled sources of the mode are queued, which includes all of a batch of several that this pass performs.
+    /// Signalled sources of the mode are queued. That includes all sources of a batch of several that this pass performs.
     case queuedSources
-    /// An observer of the mode is notified when a pass begins.
+    /// An observer of the mode is to be notified when a pass begins.
     case observers
-    /// Objects were autoreleased in this pass, which releases them at its end.
+    /// Objects were autoreleased in this pass, to be released at its end.
     case autoreleased
-    /// Events have been fetched but not dispatched, or the mode has descriptors that the next pass asks the kernel about. For a source that
-    /// is itself on a descriptor only the former counts: it limits how often it continues.
+    /// Events have been fetched but not dispatched, or the mode has descriptors about which the next pass asks the kernel. For a source
+    /// that is itself on a descriptor only the former counts, since such a source limits how often it continues.
     case descriptors
     /// Watches are to be registered again, or the loss of one is to be reported.
     case watchTrouble
-    /// A timer of the mode is due, or the run is over by now.
+    /// A timer of the mode is due, or the run's time limit has been reached.
     case time
 }
 
-/// A source on a descriptor that has its next message in memory. The next pass calls this source without asking the kernel; otherwise a
-/// program that runs the loop once per message would ask each time. This is done only a few times in a row, so that others have their turn.
-/// Step 5 looks for such a source.
+/// A source on a descriptor that has its next message in memory, which step 5 looks for. The next pass calls this source without polling
+/// the kernel; otherwise a program that runs the loop once per message would poll each time. This is done only a few times in a row, so
+/// that other sources have their turn.
 struct KnownReady: BitwiseCopyable {
     static var limit: UInt32 { 16 }
 
-    /// The source's event; 0 if there is none.
+    /// The tag of the source's event; 0 if there is none.
     var tag: UInt64 = 0
-    /// The mode in which it was called.
+    /// The mode in which the source was called.
     var mode: ModePointer?
     /// How many passes in a row have called such a source.
     var count: UInt32 = 0
 }
 
 extension RunLoopPointer {
-    /// The internal source that is being called has another message in memory, so its descriptor is ready. The loop's thread, without the
-    /// lock.
+    /// Records that the internal source being called has another message in memory, so that its descriptor is ready. Loop thread only; call
+    /// without the lock held.
     func expectMore() {
-        // A run that does not return after a source takes several at once.
+        // A run that does not return after a source handles several messages in one pass.
         if !pointee.activation.returnsAfterSource { return }
         lockInlined()
         pointee.knownReady.tag = pointee.dispatchFrame.source?.eventTag ?? 0
@@ -64,11 +64,12 @@ extension RunLoopPointer {
         unlockInlined()
     }
 
-    /// If a source is known to be ready and may be called now, begins a batch with its event, and returns true. The loop's thread, without
-    /// the lock.
+    /// Begins a batch with the event of the source that is known to be ready, if that may be called now. Returns true if so. Loop thread
+    /// only; call without the lock held.
     func takeKnownReady(_ mode: ModePointer) -> Bool { pointee.knownReady.tag != 0 && takeKnownReadySlow(mode) }
 
-    /// The rest of `takeKnownReady`. False if the source belongs to another mode, has had its turns, or others have an order.
+    /// Does the work of `takeKnownReady` if there is a tag. Returns false if the source belongs to another mode, if it has had its turns,
+    /// or if other sources have an order.
     @inline(never)
     private func takeKnownReadySlow(_ mode: ModePointer) -> Bool {
         let known = pointee.knownReady
@@ -81,8 +82,8 @@ extension RunLoopPointer {
         return pointee.eventBatch.begin(withReadable: known.tag)
     }
 
-    /// Whether an internal source that is being called may handle its next message without a pass. Reads the clock if the run or a
-    /// timer has a deadline. O(number of sets of the mode). The loop's thread, without the lock; calls no user code.
+    /// Whether an internal source that is being called may handle its next message without a pass. Reads the clock if the run or a timer
+    /// has a deadline. O(number of sets of the mode). Loop thread only; call without the lock held. Calls no user code.
     func mayContinue(_ source: SourcePointer) -> Bool {
         lockInlined()
         let work = otherWork(besides: source)
@@ -90,7 +91,7 @@ extension RunLoopPointer {
         return work == .none
     }
 
-    /// What else there is to do in the mode that runs; the first that applies. Under the lock.
+    /// Returns the first kind of work that applies in the current mode, apart from that of `source`. The caller holds the lock.
     @inline(__always)
     func otherWork(besides source: SourcePointer) -> OtherWork {
         guard let mode = pointee.activation.mode, let registration = source.onlyRegistration, isOneOfSets(registration.set, of: mode) else {
@@ -117,7 +118,7 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Whether a source other than this one has been signalled since the loop last took signals.
+    /// Whether a source other than this one has been signalled since the loop last took pending signals.
     private func hasSignals(besides source: SourcePointer, _ registration: RegistrationPointer) -> Bool {
         let isAnySet =
             source.hasDescriptor ? !pointee.pendingSignals.isEmpty : pointee.pendingSignals.isAnySet(besides: registration.slot)

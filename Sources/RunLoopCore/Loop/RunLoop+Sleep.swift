@@ -1,10 +1,10 @@
 import Synchronization
 
-// Steps 6 to 8: sleeping. The loop's thread.
+// Steps 6 to 8: sleeping. Loop thread only.
 
 extension RunLoopPointer {
-    /// Steps 6 to 8: notifies observers, sleeps until a descriptor is ready, a timer is due, the deadline has come or the loop is
-    /// woken, and notifies observers. The loop's thread; calls user code.
+    /// Steps 6 to 8: notifies observers, sleeps until a descriptor is ready, a timer is due, the deadline has passed, or the loop is woken
+    /// up, and notifies observers again. Loop thread only; calls user code.
     func waitForEvents(_ mode: ModePointer, until deadline: Instant) {
         notify(mode, .beforeWaiting)
         releaseAutoreleasedInPass()
@@ -15,8 +15,8 @@ extension RunLoopPointer {
 
     private enum Sleep { case over, again }
 
-    /// One sleep. Returns `again` if the loop only has to compute again what to sleep for, or a Unix signal interrupted it. `count`: how many
-    /// sleeps of this pass have ended like that.
+    /// Sleeps once. Returns `again` if the loop only has to recompute what to sleep for and how long, or if a Unix signal interrupted the
+    /// sleep. `count`: how many sleeps of this pass have ended like that.
     private func sleep(_ mode: ModePointer, until deadline: Instant, _ extent: EventBatch.Extent, again count: Int = 0) -> Sleep {
         lock()
         let target = hasEverUsed(EverUsed.descriptors) ? self.target(mode) : .nothing
@@ -63,8 +63,8 @@ extension RunLoopPointer {
         return end(of: pointee.wake.wakeFromSleep(), mode, limit)
     }
 
-    /// A loop that is woken in every pass never sleeps, and so never asks the kernel for events. Therefore it asks in every eighth such
-    /// pass, or when 0.1 ms have passed since it last did. Counts the pass.
+    /// Whether a pass that cannot sleep has to poll the kernel for events. A loop that is woken in every pass never sleeps, and would
+    /// otherwise never poll. So it polls in every eighth such pass, and when 0.1 ms have passed since it last did. Counts the pass.
     private func mustPollInPass() -> Bool {
         pointee.passesUnpolled += 1
         let now = Clock.now
@@ -74,7 +74,7 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Whether a sleep that ended for this reason is over.
+    /// Whether a sleep that ended for this reason is over, or has to be repeated.
     private func end(of reason: WakeWord.Reason, _ mode: ModePointer, _ limit: Instant) -> Sleep {
         switch reason {
         case .wokenUp:
@@ -85,8 +85,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Whether an event or the limit has ended the sleep. A Unix signal, too, ends the system call early, but that alone is no reason for a
-    /// pass.
+    /// Whether an event or the time limit has ended the sleep. A Unix signal also ends the system call early, but is in itself no reason
+    /// for a pass.
     private func isSleepOver(_ limit: Instant) -> Bool {
         if !pointee.eventBatch.isEmpty { return true }
         return limit != .never && Clock.now >= limit

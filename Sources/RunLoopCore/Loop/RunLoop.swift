@@ -1,145 +1,148 @@
 import CLinux
 import Synchronization
 
-/// RLRunLoop: one per thread that uses the library. `Run.swift` has the iteration, steps 1 to 10; each file here says which of them it
-/// serves.
+/// RLRunLoop: one per thread that uses the library. `Run.swift` has the iteration, steps 1 to 10; each file in this folder states which of
+/// the steps it serves.
 ///
-/// Each variable says who may touch it. "Under the lock" means the lock of `threadContext`, which costs the loop's own thread two
-/// plain stores. The memory is never freed (see `Registry`), so a late signaller, or a client with an old handle, reads a loop
-/// without a thread, on which nothing has any effect.
+/// Each variable states who may touch it. "The lock" is the lock of `threadContext`, which costs the loop's own thread two plain stores.
+/// The memory is never freed (see `Registry`), so a late signaller, or a client with an old handle, finds a loop without a thread, on which
+/// no call has any effect.
 struct RunLoopStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .runLoop }
 
     /// Must be the first field: a loop and its thread context have the same address.
     var threadContext = ThreadContext()
 
-    // Any thread; each on lines of its own.
+    // Any thread. Each of these groups is on cache lines of its own.
     private let apartFromThreadContext = CacheLine()
-    /// Where it is, `WakeWord.offsetInLoop` knows.
+    /// The offset of this field is hard-coded in `WakeWord.offsetInLoop`.
     let wake = WakeWord()
-    /// 1: the innermost activation is to end. `Run.swift`.
+    /// 1 if the innermost activation is to end: see `Run.swift`.
     let stop = Atomic<UInt32>(0)
     let pendingSignals = PendingSignals()
     private let apartFromPendingSignals = CacheLine()
     var inbox = PerformInbox()
     private let apartFromInbox = CacheLine()
-    /// Until when the loop sleeps, or a host in its place, in nanoseconds; 0 while it is awake. A thread that adds an earlier timer makes the
-    /// loop compute its limit again. Written by the loop's thread: under the lock before it sleeps, without it afterwards.
+    /// The latest end of the current sleep, of the loop or of a host in its place, in nanoseconds; 0 while the loop is awake. A thread that
+    /// adds an earlier timer makes the loop recompute this limit. Written by the loop's thread: with the lock held before it sleeps,
+    /// without it afterwards.
     let sleepLimit = Atomic<UInt64>(0)
-    /// How long the loop spins before it sleeps, in nanoseconds; 0 unless the program sets it (docs/PERFORMANCE.md has measurements).
+    /// How long the loop spins before it sleeps, in nanoseconds; 0 unless the program sets it (measurements are in docs/PERFORMANCE.md).
     let spinInterval = Atomic<UInt64>(0)
-    /// Bits of `EverUsed`: a pass does not take the lock to look for kinds of items that the loop has never had. Set under the lock together
-    /// with the first such thing; read by the loop's thread, which looks again under the lock before it sleeps.
+    /// Bits of `EverUsed`, which spare a pass taking the lock to look for kinds of work that the loop has never had. Set with the lock
+    /// held, together with the first work of that kind. Read by the loop's thread without the lock; before it sleeps, it checks again with
+    /// the lock held.
     let everUsed = Atomic<UInt32>(0)
-    /// Bits of `WatchTrouble`: what the next pass has to do about descriptors that cannot be watched. Changed under the lock; read
-    /// by the loop's thread without it.
+    /// Bits of `WatchTrouble`: what the next pass has to do about descriptors that cannot be watched. Changed with the lock held; read by
+    /// the loop's thread without it.
     let watchTrouble = Atomic<UInt32>(0)
-    /// 1 if the mode that runs may have been emptied: the loop looks before it sleeps. Any thread; see `noteEmptied`.
+    /// 1 if the current mode may have been emptied, which the loop then checks before it sleeps. Any thread; see `noteEmptied`.
     let mayBeEmpty = Atomic<UInt32>(0)
-    /// The name of the mode that runs, for other threads: a StringPointer or 0. Written by the loop.
+    /// The name of the current mode for other threads: a StringPointer or 0. Written by the loop's thread.
     let currentModeName = Atomic<UInt>(0)
 
-    // Under the lock.
-    /// False once the thread has ended.
+    // Guarded by the lock.
+    /// False once the thread has exited.
     var isOpen = false
-    /// In a child of fork(): the loop's thread does not exist, but its items are still in the loop.
+    /// Whether this is the child of a fork() in which the loop's thread does not exist. The items are still in the loop.
     var isAbandoned = false
-    /// By number; 0, the pretended common mode, is nil. No mode leaves the list before the thread ends.
+    /// The loop's modes by number. Number 0, which stands for the common modes, is nil. No mode leaves the list before the thread exits.
     var modes = PlainList<ModePointer?>()
     var commonModes = BitSet()
     var sets = PlainList<ModeSetPointer>()
     /// The set of items that were added to the common modes and to nothing else.
     var commonSet: ModeSetPointer?
-    /// The set of items that are in the default mode only: nearly all. nil while there is none, when the loop is closed, and while a host
-    /// waits (`Guest.defaultSet`).
+    /// The set of items that are in the default mode only, which most items are. nil while there is no such set, when the loop is closed,
+    /// and while a host waits (`Guest.defaultSet`).
     var defaultSet: ModeSetPointer?
-    /// All observers in any mode, or in the common modes, in the order in which they were added to the loop.
+    /// All observers in any mode or in the common modes, in the order in which they were added to the loop.
     var observers = PlainList<ObserverPointer>()
     var registrations = RegistrationTable()
     var poller = Poller()
-    /// How many watched registrations are of sources whose `rank` is not 0.
+    /// How many watched registrations belong to sources whose `rank` is not 0.
     var orderedRegistrations = 0
-    /// Set when the mode that runs may be interested in more events than epoll has been asked to report.
+    /// Whether the current mode may be interested in more events than are registered with epoll.
     var mustRevisitWatches = false
-    /// When to retry watches that could not be registered; `never` if there are none. In the past while a host waits: `Guest.retryDeadline`.
+    /// When to retry watches that could not be registered; `never` if there are none. In the past while a host waits: see
+    /// `Guest.retryDeadline`.
     var retryDeadline = Instant.never
-    /// Functions taken out of the inbox that no mode has run yet.
+    /// Functions that were taken out of the inbox and that no mode has run yet.
     var held = PlainList<PerformRequest>()
-    /// How many at the beginning of `held` have been called already; they are marked as cancelled.
+    /// How many functions at the beginning of `held` are finished. They are marked as cancelled.
     var heldStart = 0
-    /// A mode for which `held` contains no function, so that its passes need not look; nil if no such mode is known.
+    /// A mode for which `held` contains no function, so that its passes can skip the search; nil if no such mode is known.
     var modeWithoutHeld: ModePointer?
-    /// The mode whose last pass ran out of time: it called only the first functions of a long queue and left the rest in `held` for the next
-    /// pass. nil if there is none.
+    /// The mode whose last pass ran out of time: it called only the first functions of a long queue and left the rest in `held` for the
+    /// next pass. nil if there is none.
     var longQueueMode: ModePointer?
-    /// The functions that wait for their delay: the first of the list.
+    /// The head of the list of functions to be called after a delay.
     var delayed: DelayedPerformPointer?
-    /// Cancelled requests whose release functions have yet to be called: by the thread that cancels them or, if one of these functions has
-    /// ended that thread, when this loop ends.
+    /// Cancelled requests whose release functions have yet to be called: by the cancelling thread or, if one of these functions ended that
+    /// thread, when this loop closes.
     var withdrawn: PerformExtraPointer?
-    /// The number of the last call of `cancel`, by which it finds its own requests in `withdrawn`.
+    /// The number of the last call of `cancel`, by which that call finds its own requests in `withdrawn`.
     var withdrawals = 0
 
-    // The loop's thread, while it runs.
+    // Loop thread only, while the loop is running, unless stated otherwise.
     var eventBatch = EventBatch()
-    /// See `RunLoopPointer.expectMore`.
+    /// A source that is known to have its next message in memory: see `RunLoopPointer.expectMore`.
     var knownReady = KnownReady()
     /// The mode in which epoll's own order gives each descriptor its turn; nil if that order has been disturbed since a round ended.
     var modeInOrder: ModePointer?
-    /// How many passes in a row have not asked the kernel for events although a descriptor is watched, and when such a loop last asked.
+    /// How many passes in a row have not polled the kernel although a descriptor is watched, and when such a loop last polled.
     var passesUnpolled = 0
     var unpolledSince = Instant.distantPast
-    /// The innermost activation; outside of any, one without a mode.
+    /// The innermost activation. Outside of any run, one without a mode.
     var activation = Activation()
-    /// Whether the run that ended last had been asked to stop. Its result may be another one, as a source may have been handled in the same
-    /// pass.
+    /// Whether a stop had been requested of the last run to end. The result of that run may be another one, because a source may have been
+    /// handled in the same pass.
     var lastRunWasStopped = false
-    /// Set by the perform function of an internal source that had nothing to do: the source then does not count as handled.
+    /// Set by the perform function of an internal source that found nothing to do, so that the source does not count as handled.
     var performedNothing = false
-    /// When the loop last took signals and queued sources for them, in nanoseconds. A source that was signalled while no other signal was
-    /// pending stores no time; it came after all that are queued, so this time stands for its own. Never 0.
+    /// When the loop last took pending signals and queued their sources, in nanoseconds. A source that is signalled while no other signal
+    /// is pending stores no time. The signal came after those of all queued sources, so this time stands in for the missing one. Never 0.
     var signalsTaken: UInt64 = 1
     /// Whether some set may have signalled sources in its queue.
     var mayHaveQueued = false
-    /// While a timer pass is under way, the earliest deadline for which a timer is queued: earlier ones are replaced by later ones than this,
-    /// so that the pass fires no timer that was set during it. 0 outside of timer passes. Under the lock.
+    /// The earliest deadline for which a timer may be queued during a timer pass. An earlier deadline is replaced by one behind this, so
+    /// that the pass does not fire a timer that was set during it. 0 outside of timer passes. Guarded by the lock.
     var minimumDeadline: UInt64 = 0
-    /// The number of the last timer that was added, or whose deadline was set. See `TimerStorage.arrival`. Under the lock.
+    /// The arrival number of the timer that was added, or whose date was set, last: see `TimerStorage.arrival`. Guarded by the lock.
     var timerArrivals: UInt = 1
     var postBackoff = PostBackoff()
-    /// Counts dispatched events: the stamp by which registrations remember their last dispatch and their turns. Under the lock.
+    /// Counts dispatched events. Registrations record it as the stamp of their last dispatch or turn. Guarded by the lock.
     var dispatchStamp: UInt32 = 0
-    /// The signalled sources that this pass performs, and those of outer activations before them. Under the lock.
+    /// The signalled sources that this pass performs, preceded by those of outer activations. Guarded by the lock.
     var signalledBatch = PlainList<BatchEntry>()
-    /// The innermost call of a source on a descriptor. Under the lock.
+    /// The dispatch frame of the innermost call of a source on a descriptor. Guarded by the lock.
     var dispatchFrame = DispatchFrame()
-    /// The calls from which the loop is run again, outermost first. Under the lock.
+    /// The dispatch frames of the calls from which the loop is being run again, outermost first. Guarded by the lock.
     var outerDispatchFrames = PlainList<DispatchFrame>()
-    /// How many timer passes are under way, nested in each other. Under the lock.
+    /// How many timer passes are in progress, nested in each other. Guarded by the lock.
     var timerPasses = 0
-    /// `SharedSignals.count` when the loop last looked through its sources.
+    /// The value of `SharedSignals.count` when the loop last searched all its sources for signals.
     var sharedSignalsSeen: UInt32 = 0
-    /// The thread's timer slack, restored when the outermost run ends.
+    /// The thread's own timer slack, to be restored when the outermost run ends.
     var timerSlack = TimerSlack.unknown
-    /// The batches of functions that are being called, outermost first. Under the lock.
+    /// The batches of functions that are being called, outermost first. Guarded by the lock.
     var batches = PlainList<PerformBatch>()
-    /// The timers whose functions are running, outermost first. Under the lock.
+    /// The timers whose callbacks are running, outermost first. Guarded by the lock.
     var firing = PlainList<TimerPointer>()
-    /// The observers that are being notified, those of outer notifications first. Under the lock.
+    /// The observers that are being notified, preceded by those of outer notifications. Guarded by the lock.
     var notifyingObservers = PlainList<ObserverCall>()
-    /// What is to be cleaned up if the thread ends in a client's function, outermost first. The loop's thread.
+    /// The handlers to run if the thread exits inside a client's callback, outermost first. Loop thread only.
     var cleanupHandlers = PlainList<CleanupHandler>()
-    /// Memory for `TimerQueue.restoreDeadlines`. Under the lock.
+    /// Scratch memory for `TimerQueue.restoreDeadlines`. Guarded by the lock.
     var displaced = PlainList<TimerQueue.Position>()
-    /// The objects of RLAutorelease that are to be released, those of outer activations first. The loop's thread; it grows under
-    /// the lock, so that a child of fork() finds it whole.
+    /// The objects passed to RLAutorelease that are still to be released, those of outer activations first. Loop thread only. It grows with
+    /// the lock held, so that it is consistent in the child of fork().
     var autoreleased = PlainList<UnsafeRawPointer>()
-    /// RLRelease, passed down because its room lies above this one. nil until something was autoreleased.
+    /// RLRelease, passed down because it is implemented in a higher room. nil until something has been autoreleased.
     var releaseObject: ReleaseFunction?
     var guest = Guest()
 }
 
-/// Kinds of items that a loop may have had: bits of `RunLoopStorage.everUsed`, never cleared while the loop has its thread.
+/// Kinds of work that a loop may have had: bits of `RunLoopStorage.everUsed`, never cleared while the loop has its thread.
 enum EverUsed {
     static var timers: UInt32 { 1 }
     static var descriptors: UInt32 { 2 }
@@ -149,64 +152,64 @@ enum EverUsed {
 
 /// What is wrong with some watch: bits of `RunLoopStorage.watchTrouble`, cleared by the pass that deals with it.
 enum WatchTrouble {
-    /// Watches could not be registered for want of memory or descriptors; there is a `retryDeadline` for them.
+    /// Watches could not be registered for lack of memory or descriptors. They have a `retryDeadline`.
     static var failed: UInt32 { 1 }
-    /// A source's descriptor turned out to be closed; that has yet to be reported.
+    /// The descriptor of a source turned out to be closed, which has not been reported yet.
     static var lost: UInt32 { 2 }
     /// A host waits for the descriptors in place of the loop, which has to end that wait before its next pass.
     static var hostWaits: UInt32 { 4 }
 }
 
-/// What the library has to clean up if the thread ends in a client's function that it calls. Like pthread_cleanup_push, which is a macro
-/// that Swift cannot use.
+/// Cleans up an object if the thread exits inside a client's callback that is called on behalf of that object. Serves the purpose of
+/// pthread_cleanup_push, which is a macro that Swift cannot use.
 struct CleanupHandler: BitwiseCopyable {
-    /// Called by the ending thread, without a lock; may call user code.
+    /// Called on the exiting thread; in the child of a fork() without that thread, by a thread that invalidates the object. Called without
+    /// a lock held. May call user code.
     typealias Function =
         @convention(c) (_ object: UnsafeMutableRawPointer, _ part: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) -> Void
 
     let function: Function
     let object: UnsafeMutableRawPointer
     var part: UnsafeMutableRawPointer?
-    /// What the context's retain returned for this call.
+    /// The result of the context's retain function for this call.
     var info: UnsafeMutableRawPointer?
 }
 
-/// An observer that is being notified of an activity; kept alive until that is done.
+/// An observer that is being notified of an activity, and is kept alive meanwhile.
 struct ObserverCall: BitwiseCopyable {
-    /// How far the notification has come.
+    /// The progress of the notification.
     enum State: UInt8 { case waiting, called, done }
 
     let observer: ObserverPointer
-    /// Changed by the loop's thread, under the lock of the observer.
+    /// Changed on the loop's thread, with the observer's lock held.
     var state = State.waiting
 }
 
 typealias RunLoopPointer = UnsafeMutablePointer<RunLoopStorage>
 
-/// A mode of one loop. Lives as long as the loop's thread.
+/// A mode of one loop. Lives until the loop's thread exits.
 struct Mode: ~Copyable {
-    /// The mode's name, which is retained.
+    /// The mode's name, retained.
     let name: StringPointer
     let number: Int
-    /// Whether something has been added to the mode, or was to be. A mode that was only made common is unknown to runs and to
-    /// RLRunLoopCopyAllModes, as in CFRunLoop. Under the lock.
+    /// Whether something has been added to the mode, or was meant to be. A mode that was only made common is unknown to runs and to
+    /// RLRunLoopCopyAllModes, as in CFRunLoop. Guarded by the lock.
     var isMade = false
-    /// The sets that contain the mode. Under the lock.
+    /// The sets that contain the mode. Guarded by the lock.
     var sets = PlainList<ModeSetPointer>()
-    /// The set of items that are in this mode only. Under the lock.
+    /// The set of items that are in this mode only. Guarded by the lock.
     var soleSet: ModeSetPointer?
-    /// The mode's observers, by order; those of the same order as they came into the mode. Under the lock.
+    /// The mode's observers in ascending order; equal orders in the order in which they were added to the mode. Guarded by the lock.
     var observers = PlainList<ObserverPointer>()
-    /// Whether the last pass fired timers, so that ready descriptors go first in the next. The loop's thread.
+    /// Whether the last pass fired timers, so that the next one serves ready descriptors first. Loop thread only.
     var firedTimersLast = false
-    /// The time by which a timer must have been due for the mode's innermost timer pass to fire it; 0 outside of its timer passes. Under the
-    /// lock.
+    /// The mode's innermost timer pass fires the timers that were due by this time; 0 outside of its timer passes. Guarded by the lock.
     var timersDueBy: UInt64 = 0
-    /// `RunLoopStorage.dispatchStamp` when this round of turns began: see `isNext`. Under the lock.
+    /// The value of `RunLoopStorage.dispatchStamp` when this round of turns began: see `isNext`. Guarded by the lock.
     var roundBegan: UInt32 = 0
-    /// The stamp of the last turn of the watches that are always ready, which share one turn; as `Registration.lastDispatch`.
+    /// The stamp of the last turn of the watches that are always ready, which share one turn. Corresponds to `Registration.lastDispatch`.
     var alwaysReadyLastDispatch: UInt32 = 0
-    /// All activities that some observer of the mode observes. Written under the lock, read by the loop's thread.
+    /// The union of the activities that the mode's observers observe. Written with the lock held; read by the loop's thread without it.
     let observedActivities = Atomic<UInt>(0)
 }
 
@@ -215,7 +218,7 @@ typealias ModePointer = UnsafeMutablePointer<Mode>
 extension RunLoopPointer {
     var threadContext: ThreadContextPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ThreadContext.self) }
 
-    /// The loop that begins with this context: every context is the beginning of a loop.
+    /// Returns the loop that begins with this context. Every context is the first field of a loop.
     init(_ threadContext: ThreadContextPointer) {
         self = UnsafeMutableRawPointer(threadContext).assumingMemoryBound(to: RunLoopStorage.self)
     }
@@ -226,21 +229,21 @@ extension RunLoopPointer {
         return PerformInboxPointer(mutating: place)
     }
 
-    /// See `ThreadContextPointer.lockInlined`.
+    /// Locks the loop's context: see `ThreadContextPointer.lockInlined`.
     @inline(__always)
     func lockInlined() { threadContext.lockInlined() }
-    /// Unlocks; to be called by the thread that called `lockInlined`.
+    /// Unlocks. Called by the thread that called `lockInlined`.
     @inline(__always)
     func unlockInlined() { threadContext.unlockInlined() }
 
-    /// `lockInlined`, not inlined: everywhere but on hot paths.
+    /// Locks like `lockInlined`, but is not inlined: for everything but hot paths.
     func lock() { threadContext.lock() }
-    /// Unlocks; to be called by the thread that called `lock`.
+    /// Unlocks. Called by the thread that called `lock`.
     func unlock() { threadContext.unlock() }
 
     var isCurrent: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
 
-    /// Runs `body`, which must not call user code, under the lock.
+    /// Calls `body`, which must not call user code, with the lock held.
     func locked<Result>(_ body: () -> Result) -> Result {
         lock()
         let result = body()
@@ -248,15 +251,15 @@ extension RunLoopPointer {
         return result
     }
 
-    /// Whether the loop has ever had something of this kind, of `EverUsed`. One load.
+    /// Whether the loop has ever had work of this kind, of `EverUsed`. One load.
     func hasEverUsed(_ kind: UInt32) -> Bool { pointee.everUsed.load(ordering: .relaxed) & kind != 0 }
 
-    /// Notes that the loop gets something of this kind, of `EverUsed`. Under the lock.
+    /// Records that the loop has work of this kind, of `EverUsed`. The caller holds the lock.
     func noteUse(of kind: UInt32) {
         if !hasEverUsed(kind) { pointee.everUsed.store(pointee.everUsed.load(ordering: .relaxed) | kind, ordering: .relaxed) }
     }
 
-    /// Calls `body` under the lock. For hot paths: lock and unlock are inlined.
+    /// Calls `body` with the lock held. Lock and unlock are inlined, for hot paths.
     func lockedInlined<Result>(_ body: () -> Result) -> Result {
         lockInlined()
         let result = body()
@@ -267,27 +270,28 @@ extension RunLoopPointer {
     /// RLRunLoopWakeUp. One atomic exchange; one system call if the loop sleeps. Any thread, async-signal-safe.
     @inline(__always)
     func wakeUp() { pointee.wake.wakeUp() }
-    /// `wakeUp`, not inlined.
+    /// Wakes the loop like `wakeUp`, but is not inlined.
     @inline(never)
     func wakeUpSlow() { wakeUp() }
 
-    /// RLRunLoopStop: the innermost activation returns when its pass is over. Any thread, async-signal-safe.
+    /// RLRunLoopStop: makes the innermost activation return at the end of its pass. Any thread, async-signal-safe.
     func requestStop() {
         RaceDetector.happensBefore(pointee.stop)
         pointee.stop.store(1, ordering: .releasing)
         wakeUpSlow()
     }
 
-    /// Makes the loop compute again how long it may sleep, if `deadline` is earlier than its limit. Any thread, under the lock or
-    /// after the change.
+    /// Makes the loop recompute how long it may sleep if `deadline` is earlier than its current limit. Any thread; call after the change,
+    /// or make both with the lock held.
     func adjustSleep(for deadline: UInt64) {
         if deadline < pointee.sleepLimit.load(ordering: .relaxed) { pointee.wake.adjust() }
     }
 
-    /// Whether the loop may be asleep: another thread's, or the calling thread's own while a host waits in its place. Any thread.
+    /// Whether the loop may be asleep: true for another thread's loop, and for the calling thread's own while a host waits in its place.
+    /// Any thread.
     var maySleep: Bool { !isCurrent || pointee.sleepLimit.load(ordering: .relaxed) != 0 }
 
-    /// Makes the loop look again at what it sleeps for. Any thread.
+    /// Makes the loop recompute what it sleeps for and how long. Any thread.
     func adjustSleep() {
         if maySleep { pointee.wake.adjust() }
     }
