@@ -1,10 +1,10 @@
 import CLinux
 
-/// A function that is to be called after a delay: a one-shot timer, found again by its function and info. Step 9 calls it, like the function
-/// of any timer.
+/// A function that is to be called after a delay: a one-shot timer that can be found by its function and info. Step 9 calls it as it calls
+/// the function of any timer.
 ///
-/// While this is linked in its loop's list, the list has a reference to the timer. Freed by the release function of the timer's context, so
-/// never before the timer is invalid. Links are guarded by the loop's lock.
+/// While the record is linked in its loop's list, the list owns a reference to the timer. The release function of the timer's context frees
+/// the record, so the record lives until the timer is invalid. The links are guarded by the loop's lock.
 struct DelayedPerform: Linked, ~Copyable {
     let loop: RunLoopPointer
     let function: PerformRequest.Function
@@ -17,15 +17,15 @@ struct DelayedPerform: Linked, ~Copyable {
 typealias DelayedPerformPointer = UnsafeMutablePointer<DelayedPerform>
 
 extension RunLoopPointer {
-    /// RLRunLoopPerformFunctionAfterDelay. O(log n), one allocation. Any thread. False with errno.
+    /// RLRunLoopPerformFunctionAfterDelay. Returns false with errno. O(log n), one allocation. Any thread.
     func perform(after seconds: Double, _ request: PerformRequest, _ current: ThreadContextPointer) -> Bool {
         guard let memory = malloc(MemoryLayout<DelayedPerform>.size) else { return false }
         let delayed = memory.bindMemory(to: DelayedPerform.self, capacity: 1)
         delayed.initialize(to: DelayedPerform(loop: self, function: request.function, info: request.info))
         let context = ClientContext(
             info: memory, retain: nil, release: { free(UnsafeMutableRawPointer(mutating: $0)) }, copyDescription: nil)
-        // The date is only for queries. The deadline is counted from this call: dates are coarser, and a function without a delay is due in
-        // the next pass, but after all that are due already.
+        // The date serves queries only. The deadline is computed from the time of this call, because dates are coarser: a function without
+        // a delay is due in the next pass, but after all timers that are due already.
         let date = Clock.clamped(Clock.currentDate + max(seconds, 0))
         let deadline = Clock.now.advanced(by: Clock.nanoseconds(seconds))
         guard let timer = TimerPointer.create(current, date: date, interval: 0, order: 0, { _, info in fireDelayed(info) }, context)
@@ -47,8 +47,8 @@ extension RunLoopPointer {
         return isQueued
     }
 
-    /// After the timer could not be queued for lack of memory: takes it out of the list. False if it is no longer there: then it was queued
-    /// after all and has fired or been cancelled since, and the record is gone.
+    /// Takes a timer that could not be queued, for lack of memory, out of the list. Returns false if it is no longer in the list: then it
+    /// was queued after all, has fired or been cancelled since, and the record has been freed.
     private func unlinkUnqueued(_ timer: TimerPointer) -> Bool {
         let isThere = locked { () -> Bool in
             let delayed = pointee.delayed?.first { $0.pointee.timer == timer }
@@ -58,18 +58,19 @@ extension RunLoopPointer {
         return isThere
     }
 
-    /// Links a function into the loop's list, with a reference to its timer. Under the lock.
+    /// Links a function into the loop's list, with a reference to its timer. The caller holds the lock.
     private func link(_ delayed: DelayedPerformPointer, _ timer: TimerPointer) {
         timer.pointee.item.object.retain()
         delayed.link(into: &pointee.delayed)
     }
 
-    /// Takes a timer out of the list. The list's reference becomes the caller's; nil if it was not linked. Under the lock.
+    /// Takes a timer out of the list and passes the list's reference to the caller. Returns nil if the timer was not linked. The caller
+    /// holds the lock.
     fileprivate func unlink(_ delayed: DelayedPerformPointer) -> TimerPointer? {
         delayed.unlink(from: &pointee.delayed) ? delayed.pointee.timer : nil
     }
 
-    /// Cancels the chosen delayed functions, and returns how many there were. O(number of delayed functions). Any thread.
+    /// Cancels the chosen delayed functions and returns how many there were. O(number of delayed functions). Any thread.
     func cancelDelayed(_ choice: PerformChoice) -> Int {
         var count = 0
         while let timer = locked({ unlinkFirst(choice) }) {
@@ -80,7 +81,7 @@ extension RunLoopPointer {
         return count
     }
 
-    /// Takes the first chosen function out of the list; nil if there is none. Under the lock.
+    /// Takes the first chosen function out of the list. Returns its timer with a reference; nil if none is left. The caller holds the lock.
     private func unlinkFirst(_ choice: PerformChoice) -> TimerPointer? {
         var next = pointee.delayed
         while let delayed = next {
@@ -91,7 +92,7 @@ extension RunLoopPointer {
     }
 }
 
-/// The timer's function: calls the client's. `info`: the `DelayedPerform`.
+/// The callback of the timer, which calls the client's function. `info` is the `DelayedPerform`.
 private func fireDelayed(_ info: UnsafeMutableRawPointer?) {
     let delayed = info.unsafelyUnwrapped.assumingMemoryBound(to: DelayedPerform.self)
     let loop = delayed.pointee.loop

@@ -1,42 +1,43 @@
 import CLinux
 import Synchronization
 
-/// Where any thread enqueues functions for a loop. There are two buffers: the loop takes the full one and leaves an empty one, so a steady
-/// flow allocates nothing. A post does not wake the loop if a wake-up is already pending. Steps 4 and 9 empty it; so does whatever has to
-/// look at all waiting requests (`takeIntoHeld`).
+/// The queue in which any thread enqueues functions for a loop. There are two buffers: the loop takes the full one and leaves an empty one,
+/// so a steady flow allocates nothing. A post does not wake the loop if a wake-up is already pending. Steps 4 and 9 empty the inbox, and so
+/// does every function that has to see all waiting requests (`takeIntoHeld`).
 struct PerformInbox: ~Copyable {
     fileprivate let mutex = StoreMutex()
-    /// Guarded by `mutex`, like the next four.
+    /// The queued requests. Guarded by `mutex`, like the next four fields.
     fileprivate var incoming = PlainList<PerformRequest>()
-    /// A thread has woken the loop, or is about to, for what is in here.
+    /// Whether a thread has woken the loop for the queued requests, or is about to.
     fileprivate var wakeIsOwed = false
     fileprivate var isOpen = false
-    /// Replaces `isOpen` under a race detector: see `isOpenAndWatched`.
+    /// Used in place of `isOpen` under a race detector: see `isOpenAndWatched`.
     fileprivate var isOpenIfWatched = false
     /// How many requests in `incoming` were posted by other threads that do not wait for them.
     fileprivate var posts = 0
     private let apart = CacheLine()
-    /// 1 while `incoming` is not empty, to be read without the mutex. Written only when that changes, and on a cache line of its
-    /// own: the loop reads it often, and must not slow down the threads that post.
+    /// 1 while `incoming` is not empty, for reading without the mutex. The loop reads it often and must not slow down the posting threads,
+    /// so it is written only when it changes, and is on a cache line of its own.
     fileprivate let nonEmptyFlag = Atomic<UInt32>(0)
 
     init() {}
 
-    /// In a child of fork(), under the mutex, for a loop without its thread: nothing will ever be taken out.
+    /// Closes the inbox of a loop whose thread does not exist in the child of fork(): no request will ever be taken out. The caller holds
+    /// the mutex.
     mutating func abandon() {
         isOpen = false
         isOpenIfWatched = false
     }
 
-    /// What became of a request that was enqueued.
+    /// The outcome of enqueueing a request.
     enum Outcome { case queued, queuedAndWakeNeeded, failed }
 }
 
-/// Through a pointer, because many threads use it at once, each only the fields that the mutex allows.
+/// Used through a pointer, because many threads access the inbox at the same time, each only the fields that the mutex allows.
 typealias PerformInboxPointer = UnsafeMutablePointer<PerformInbox>
 
 extension PerformInboxPointer {
-    /// Enqueues a request; `failed` with errno ENOMEM, or ESRCH when the loop's thread has ended. Any thread.
+    /// Enqueues a request. Returns `failed` with errno ENOMEM, or ESRCH once the loop's thread has exited. Any thread.
     @inline(__always)
     func enqueue(_ request: PerformRequest, wakes: Bool, isPost: Bool) -> PerformInbox.Outcome {
         pointee.mutex.lock()
@@ -58,22 +59,23 @@ extension PerformInboxPointer {
         return mustWake ? .queuedAndWakeNeeded : .queued
     }
 
-    /// Under a race detector `isOpen` is never set, so every thread that enqueues comes here. Under `mutex`.
+    /// Whether the inbox is open under a race detector. There `isOpen` is never set, so every thread that enqueues takes this path. The
+    /// caller holds `mutex`.
     @inline(never)
     private var isOpenAndWatched: Bool {
         if pointee.isOpenIfWatched { RaceDetector.handsOver(self, enlarging: &pointee.incoming) }
         return pointee.isOpenIfWatched
     }
 
-    /// One load. Any thread.
+    /// Whether the inbox is empty. One load. Any thread.
     var isEmpty: Bool { nonEmptyBits == 0 }
 
-    /// Not 0 while the inbox is not empty. One load. Any thread.
+    /// Nonzero while the inbox is not empty. One load. Any thread.
     var nonEmptyBits: UInt32 { pointee.nonEmptyFlag.load(ordering: .acquiring) }
 
-    /// Appends all requests to `list` and reserves room for `room` more; swaps buffers instead if `list` is empty and `room` is 0. Returns
-    /// how many were posts of other threads; nil if out of memory: then the requests stay here, and the caller must wake the loop. Under
-    /// the loop's lock.
+    /// Appends all requests to `list` and reserves room for `room` more; if `list` is empty and `room` is 0, swaps buffers instead. Returns
+    /// how many of the requests were posted by other threads. Returns nil if memory runs out: then the requests stay here, and the caller
+    /// must wake the loop. The caller holds the loop's lock.
     func empty(into list: inout PlainList<PerformRequest>, room: Int) -> Int? {
         pointee.mutex.lock()
         defer { pointee.mutex.unlock() }
@@ -99,7 +101,7 @@ extension PerformInboxPointer {
         return posts
     }
 
-    /// Opens the inbox when a thread gets this loop, and closes it when the thread ends.
+    /// Opens the inbox when a thread acquires this loop, and closes it when the thread exits.
     func setOpen(_ open: Bool) {
         pointee.mutex.lock()
         pointee.isOpen = open && !RaceDetector.isWatching
@@ -107,8 +109,8 @@ extension PerformInboxPointer {
         pointee.mutex.unlock()
     }
 
-    /// Locks before fork(), so that no other thread is inside.
+    /// Locks the inbox before fork(), so that no other thread is using it then.
     func lockBeforeFork() { pointee.mutex.lock() }
-    /// After fork(), in parent and child.
+    /// Unlocks the inbox after fork(), in parent and child.
     func unlockAfterFork() { pointee.mutex.unlock() }
 }

@@ -3,25 +3,25 @@ import Synchronization
 
 /// A function that waits to be called by a loop, in step 4 or 9.
 ///
-/// Three words, because millions of requests move from thread to thread, and the cost is in the cache lines that move. What few requests
-/// have (a release function, a thread that waits) is in a `PerformExtra`.
+/// A request has three words, because millions of requests move from thread to thread, and the cost is in the cache lines that move. What
+/// only few requests need (a release function, or a waiting thread) is in a `PerformExtra`.
 struct PerformRequest: BitwiseCopyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-    /// The retained modes, a string or an array of strings; bit 0 is set if `detail` is the address of a `PerformExtra`. The whole word is
+    /// The retained modes, a string or an array of strings. Bit 0 is set if `detail` is the address of a `PerformExtra`. The whole word is
     /// 0 once the request has been cancelled.
     private var taggedModes: UInt
     let function: Function
     private var detail: UnsafeMutableRawPointer?
 
-    /// A plain request.
+    /// Makes a plain request.
     init(_ modes: UnsafeRawPointer, _ function: @escaping Function, _ info: UnsafeMutableRawPointer?) {
         taggedModes = UInt(bitPattern: modes)
         self.function = function
         detail = info
     }
 
-    /// A request with a release function, or with a thread that waits for it; nil if out of memory.
+    /// Makes a request with a release function or with a thread that waits for it. Returns nil if out of memory.
     init?(
         _ modes: UnsafeRawPointer, _ function: @escaping Function, _ info: UnsafeMutableRawPointer?, release: Function?,
         ticket: PerformTicketPointer?
@@ -47,14 +47,14 @@ struct PerformRequest: BitwiseCopyable {
 
     var ticket: PerformTicketPointer? { extra?.pointee.ticket }
 
-    /// Marks the request as cancelled; its entry stays in the queue.
+    /// Marks the request as cancelled. The entry stays in the queue.
     mutating func markCancelled() { taggedModes = 0 }
 
-    /// If the request has a release function, takes its `PerformExtra` out and leaves a plain request; otherwise nil. The caller owns the
-    /// result.
+    /// If the request has a release function, takes its `PerformExtra` out and leaves a plain request; otherwise returns nil. The caller
+    /// owns the result.
     mutating func takeRelease() -> PerformExtraPointer? { extra?.pointee.release == nil ? nil : takeExtra() }
 
-    /// Takes the `PerformExtra` out and leaves a plain request. The caller owns the result.
+    /// Takes the `PerformExtra` out and leaves a plain request. Returns nil if there is none. The caller owns the result.
     private mutating func takeExtra() -> PerformExtraPointer? {
         guard let extra else { return nil }
         taggedModes &= ~1
@@ -62,16 +62,16 @@ struct PerformRequest: BitwiseCopyable {
         return extra
     }
 
-    /// The request has run: wakes the thread that waits or calls the release function, and releases the modes. For a request that will not
-    /// run use `finishUncalled`. Without any lock; may call user code.
+    /// Finishes a request that has run: wakes the waiting thread or calls the release function, and releases the modes. For a request that
+    /// will not run, use `finishUncalled`. Call without a lock held. May call user code.
     @inline(__always)
     func finish(_ outcome: PerformTicket.State) {
         if let extra { Self.finish(extra, outcome) }
         if let modes { Self.release(modes: modes) }
     }
 
-    /// Finishes a request that will not run, and reports that to the probe. An `outcome` of nil: the request was never queued, so its release
-    /// function is not called. Without any lock; calls user code.
+    /// Finishes a request that will not run, and reports that to the probe. If `outcome` is nil, the request was never queued, and its
+    /// release function is not called. Call without a lock held. Calls user code.
     @inline(never)
     func finishUncalled(_ outcome: PerformTicket.State?, by loop: RunLoopPointer) {
         var plain = self
@@ -83,7 +83,7 @@ struct PerformRequest: BitwiseCopyable {
         if let modes { Self.release(modes: modes) }
     }
 
-    /// Wakes the thread that waits or calls the release function, and frees the `PerformExtra`. Without any lock; may call user code.
+    /// Wakes the waiting thread or calls the release function, and frees the `PerformExtra`. Call without a lock held. May call user code.
     @inline(never)
     static func finish(_ extra: PerformExtraPointer, _ outcome: PerformTicket.State) {
         let content = extra.pointee
@@ -92,13 +92,14 @@ struct PerformRequest: BitwiseCopyable {
         content.ticket?.finish(outcome)
     }
 
-    /// Whether the request may run in a mode of this name; `isCommon`: the mode is a common one. O(1) if the request has one mode.
+    /// Whether the request may run in the mode with this name. `isCommon`: whether that mode is a common one. O(1) if the request has one
+    /// mode.
     func matches(_ name: StringPointer, isCommon: Bool) -> Bool {
         let modes = modes.unsafelyUnwrapped
         return modes == UnsafeRawPointer(name) || Self.matches(modes, name, isCommon: isCommon)
     }
 
-    /// Whether one of the modes, a string or an array, is the mode of this name or stands for it.
+    /// Whether one of `modes`, a string or an array of strings, names this mode or includes it as a common mode.
     private static func matches(_ modes: UnsafeRawPointer, _ name: StringPointer, isCommon: Bool) -> Bool {
         if Handle.isKind(.string, modes) { return names(Handle.storage(modes), name, isCommon: isCommon) }
         let array: ArrayPointer = Handle.storage(modes)
@@ -109,7 +110,7 @@ struct PerformRequest: BitwiseCopyable {
         return false
     }
 
-    /// Whether `wanted` is this name, or that of the common modes and the mode is one.
+    /// Whether `wanted` is this name, or names the common modes while the mode is one of them.
     private static func names(_ wanted: StringPointer, _ name: StringPointer, isCommon: Bool) -> Bool {
         wanted.equals(name) || (isCommon && wanted.isCommonModes)
     }
@@ -142,30 +143,30 @@ struct PerformRequest: BitwiseCopyable {
     }
 }
 
-/// What only some requests have.
+/// The fields that only some requests need.
 struct PerformExtra: BitwiseCopyable {
     let info: UnsafeMutableRawPointer?
-    /// Called with `info` once the function has been called or will never be.
+    /// Called with `info` once the function has been called or is certain never to be.
     let release: PerformRequest.Function?
     /// Where a thread waits for the request, if one does. A request has a release function or a ticket, never both.
     let ticket: PerformTicketPointer?
-    /// For a cancelled request: the withdrawal that cancelled it, and the next request in `RunLoopStorage.withdrawn`. Under the loop's
-    /// lock.
+    /// Used once the request has been cancelled: the withdrawal that cancelled it, and the next entry of `RunLoopStorage.withdrawn`.
+    /// Guarded by the loop's lock.
     var withdrawal = 0
     var next: PerformExtraPointer?
 }
 
 typealias PerformExtraPointer = UnsafeMutablePointer<PerformExtra>
 
-/// Lets a thread wait until a loop has called its function. Owned by the thread and the request; the last of the two to release it frees
-/// it.
+/// Lets a thread wait until a loop has called its function. Shared by the waiting thread and the request; the second of the two to release
+/// it frees it.
 struct PerformTicket: ~Copyable {
-    /// A `State`; also the futex word.
+    /// A raw `State`. Serves as the futex word, too.
     let state: Atomic<UInt32>
-    /// How many of the two owners still need it.
+    /// How many of the two owners still need the ticket.
     let holders: Atomic<UInt32>
 
-    /// How far the request has come.
+    /// The progress of the request.
     enum State: UInt32 {
         case queued
         case done
@@ -177,7 +178,7 @@ struct PerformTicket: ~Copyable {
 typealias PerformTicketPointer = UnsafeMutablePointer<PerformTicket>
 
 extension PerformTicketPointer {
-    /// Makes a ticket with two references, the thread's and the request's. nil if out of memory.
+    /// Creates a ticket with two references, one for the thread and one for the request. Returns nil if out of memory.
     static func create() -> PerformTicketPointer? {
         guard let memory = malloc(MemoryLayout<PerformTicket>.size) else { return nil }
         let ticket = memory.bindMemory(to: PerformTicket.self, capacity: 1)
@@ -185,7 +186,7 @@ extension PerformTicketPointer {
         return ticket
     }
 
-    /// The request has ended: stores how, wakes the thread, and releases the ticket for the request.
+    /// Ends the request: stores the outcome, wakes the waiting thread, and releases the request's reference to the ticket.
     func finish(_ state: PerformTicket.State) {
         RaceDetector.happensBefore(self)
         pointee.state.store(state.rawValue, ordering: .releasing)
@@ -193,7 +194,7 @@ extension PerformTicketPointer {
         release()
     }
 
-    /// Sleeps until the request has ended, and returns how; `.queued` if `deadline` has passed before.
+    /// Sleeps until the request has ended and returns the outcome. Returns `.queued` if `deadline` passes first.
     func wait(until deadline: Instant) -> PerformTicket.State {
         while true {
             let state = PerformTicket.State(rawValue: pointee.state.load(ordering: .acquiring)).unsafelyUnwrapped
@@ -206,15 +207,15 @@ extension PerformTicketPointer {
         }
     }
 
-    /// The waiting thread or the request no longer needs the ticket; the second of the two to call this frees it. Any thread.
+    /// Releases the reference of the waiting thread or of the request. The second call frees the ticket. Any thread.
     func release() {
         if pointee.holders.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { free(self) }
     }
 }
 
-/// Selects requests to cancel.
+/// Selects the requests to cancel.
 struct PerformChoice: BitwiseCopyable {
-    /// The function's address; 0: any.
+    /// The address of the function; 0 for any function.
     private var address: UInt = 0
     private var info: UnsafeMutableRawPointer?
     private var ticket: PerformTicketPointer?
@@ -226,20 +227,20 @@ struct PerformChoice: BitwiseCopyable {
         return choice
     }
 
-    /// All requests with this info; if `function` is not nil, only those of this function.
+    /// Selects all requests with this info and, if `function` is not nil, with this function.
     static func all(of function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> PerformChoice {
         PerformChoice(address: unsafeBitCast(function, to: UInt.self), info: info)
     }
 
-    /// The request with this ticket.
+    /// Selects the request with this ticket.
     static func one(_ ticket: PerformTicketPointer) -> PerformChoice { PerformChoice(ticket: ticket) }
 
-    /// Whether a plain request with this function and info is chosen. O(1).
+    /// Whether the choice includes plain requests with this function and info. O(1).
     func includes(_ function: PerformRequest.Function, _ itsInfo: UnsafeMutableRawPointer?) -> Bool {
         isAll || (ticket == nil && itsInfo == info && (address == 0 || address == unsafeBitCast(function, to: UInt.self)))
     }
 
-    /// Whether a request is chosen. O(1).
+    /// Whether the choice includes this request. O(1).
     func includes(_ request: PerformRequest) -> Bool {
         ticket == nil ? includes(request.function, request.info) : request.ticket == ticket
     }

@@ -1,21 +1,23 @@
 import CLinux
 
-// End of a pass, and step 6: releasing the objects of RLAutorelease. The loop's thread.
+// Releasing the objects of RLAutorelease: at the end of each pass (step 9), before the loop sleeps (step 6), and when a run or the thread
+// ends. Loop thread only.
 
 extension RunLoopStorage {
-    /// RLRelease. Calls user code.
+    /// The type of RLRelease. Calls user code.
     typealias ReleaseFunction = @convention(c) (UnsafeRawPointer?) -> Void
 
-    /// A release callback may autorelease something each time it is called. So one drain releases at most this many objects, plus
-    /// `releasesPerObject` for each object that was there when it began.
+    /// The maximum number of objects that one drain releases, plus `releasesPerObject` for each object that was there when it began. A
+    /// bound is needed because a release callback may autorelease something each time it is called.
     fileprivate static var releasesPerDrain: Int { 1_000 }
     fileprivate static var releasesPerObject: Int { 100 }
-    /// The bound at the end of the thread, in drains.
+    /// The maximum number of drains when the thread exits.
     fileprivate static var drainsAtExit: Int { 10 }
 }
 
 extension RunLoopPointer {
-    /// RLAutorelease: takes over a reference of the caller's. False with ENOMEM: then the reference is still the caller's. Amortised O(1).
+    /// RLAutorelease: takes over a reference from the caller. Returns false with ENOMEM, and the reference remains the caller's. Amortized
+    /// O(1).
     func autorelease(_ object: UnsafeRawPointer, by release: @escaping RunLoopStorage.ReleaseFunction) -> Bool {
         let hasRoom = locked { pointee.autoreleased.append(object) }
         guard hasRoom else {
@@ -27,24 +29,25 @@ extension RunLoopPointer {
         return true
     }
 
-    /// A pass ends, or the loop is about to sleep in it. One load if there is nothing to release; otherwise calls user code. Objects left
-    /// over by a bounded drain are released in the next pass, which begins at once, so that other work gets its turn in between.
+    /// Drains at the end of a pass, or when the loop is about to sleep in it. One load if there is nothing to release; otherwise calls user
+    /// code. Objects that a bounded drain leaves are released in the next pass, which begins immediately, so that other work is served in
+    /// between.
     func releaseAutoreleasedInPass() {
         if pointee.activation.autoreleasedCount != 0 { drainInPass() }
     }
 
-    /// The rest of `releaseAutoreleasedInPass`.
+    /// Does the work of `releaseAutoreleasedInPass` if there is something to release.
     @inline(never)
     private func drainInPass() {
         releaseAutoreleased()
         if pointee.activation.autoreleasedCount != 0 { wakeUp() }
-        // Release callbacks may have read what was reported as ready.
+        // Release callbacks may have read data that was reported as ready.
         dropEvents()
     }
 
-    /// Releases what the innermost activation has autoreleased, the last first, and what their release functions autorelease in turn; some
-    /// may be left, see `releasesPerDrain`. Calls user code, which may run the loop or end the thread, so each object leaves the list
-    /// first.
+    /// Releases what the innermost activation has autoreleased, last in, first out, including what release functions autorelease in turn.
+    /// Some objects may be left: see `releasesPerDrain`. Calls user code, which may run the loop or end the thread; therefore each object
+    /// leaves the list first.
     func releaseAutoreleased() {
         guard pointee.activation.autoreleasedCount != 0, let release = pointee.releaseObject else { return }
         var releasesLeft = RunLoopStorage.releasesPerDrain + RunLoopStorage.releasesPerObject * pointee.activation.autoreleasedCount
@@ -58,8 +61,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// The thread ends: releases the objects of all activations. If release callbacks keep autoreleasing more, the last of these are never
-    /// released.
+    /// Releases the objects of all activations when the thread exits. If release callbacks keep autoreleasing, the last of these objects
+    /// are never released.
     func releaseAllAutoreleased() {
         for _ in 0..<RunLoopStorage.drainsAtExit {
             pointee.activation.autoreleasedCount = pointee.autoreleased.count

@@ -1,31 +1,31 @@
 import CRunLoop
 import Synchronization
 
-/// The call of a source on a descriptor. The loop's reference keeps the source alive, so none is taken for the call; if the
-/// source leaves the loop during the call, the loop's reference becomes the call's. Steps 5 and 9.
+/// The call of a source on a descriptor, in steps 5 and 9. The loop's internal reference keeps the source alive, so the call takes none. If
+/// the source leaves the loop during the call, the loop's reference becomes the call's.
 struct DispatchFrame: BitwiseCopyable {
-    /// nil if nothing is being called, or the source has left the loop.
+    /// The source being called; nil if there is none, or if it has left the loop.
     var source: SourcePointer?
-    /// The source, if it has left the loop: the internal reference is released when the call ends.
+    /// The source being called if it has left the loop. Its internal reference is released when the call ends.
     var departed: SourcePointer?
 
-    /// Nothing is being called.
+    /// Whether nothing is being called.
     var isNone: Bool { source == nil && departed == nil }
 
-    /// The source that is being called.
+    /// The source being called, whether or not it has left the loop.
     var anySource: SourcePointer? { source ?? departed }
 
     /// Whether this source is being called and has not left the loop.
     func isCalling(_ called: SourcePointer) -> Bool { UInt(bitPattern: source) == UInt(bitPattern: called) }
 
-    /// In a child of fork(), where the thread of the call does not exist. Under all locks; destroys no source.
+    /// Ends the call in the child of fork(), where its thread does not exist. The caller holds all locks. Destroys no source.
     fileprivate func resetAfterFork() {
         guard let source = anySource else { return }
         if source.pointee.item.has(.isOfEndpoint) { EndpointPointer(info: source.pointee.info).resetCallsAfterFork() }
         if departed != nil { _ = source.item.releaseInternal() }
     }
 
-    /// A source leaves the loop: true if this call takes over the loop's reference.
+    /// Detaches a source from the loop. Returns true if it is the source of this call, which then takes over the loop's reference.
     fileprivate mutating func transferReference(of leaving: SourcePointer) -> Bool {
         if source != leaving { return false }
         source = nil
@@ -34,11 +34,12 @@ struct DispatchFrame: BitwiseCopyable {
     }
 }
 
-// Which sources are being called.
+// The stack of sources that are being called.
 
 extension RunLoopPointer {
-    /// A source leaves this loop: true if it is being called, and the call takes over the loop's reference. Of nested calls of
-    /// one source the outermost takes it, since it ends last. Under the locks of both.
+    /// Called when a source leaves this loop. Returns true if the source is being called, and the call takes over the loop's reference. If
+    /// nested calls have the same source, the outermost takes over the reference, since it ends last. The caller holds the locks of the
+    /// loop and the source.
     func transfersReference(of source: SourcePointer) -> Bool {
         for index in 0..<pointee.outerDispatchFrames.count where pointee.outerDispatchFrames[index].transferReference(of: source) {
             return true
@@ -46,8 +47,8 @@ extension RunLoopPointer {
         return pointee.dispatchFrame.transferReference(of: source)
     }
 
-    /// If the source of the call that has ended has left the loop, releases its internal reference. Under the lock, which is released
-    /// meanwhile; may call the context's release.
+    /// Releases the internal reference of the source whose call has ended, if the source has left the loop. The caller holds the lock,
+    /// which is released meanwhile. May call the context's release.
     func releaseDeparted() {
         guard let departed = pointee.dispatchFrame.departed else { return }
         pointee.dispatchFrame = DispatchFrame()
@@ -56,10 +57,10 @@ extension RunLoopPointer {
         lockInlined()
     }
 
-    /// The source on a descriptor that is being called, unless it has left the loop. The loop's thread.
+    /// The source on a descriptor that is being called; nil if there is none or it has left the loop. Loop thread only.
     var dispatchedSource: SourcePointer? { locked { pointee.dispatchFrame.source } }
 
-    /// Makes the innermost of the outer frames the current one. Under the lock.
+    /// Makes the innermost of the outer frames the current one. The caller holds the lock.
     @inline(never)
     func popDispatchFrame() {
         let last = pointee.outerDispatchFrames.count - 1
@@ -67,7 +68,7 @@ extension RunLoopPointer {
         pointee.outerDispatchFrames.truncate(to: last)
     }
 
-    /// How many calls of internal sources with this info are under way, one nested in another. The loop's thread.
+    /// Returns how many calls of internal sources with this info are in progress, nested in each other. Loop thread only.
     func dispatchDepth(of info: UnsafeMutableRawPointer) -> UInt32 {
         locked {
             var count: UInt32 = 0
@@ -81,8 +82,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// The thread has ended in these calls: calls the event handlers of internal sources with no events, which means that. Without the lock;
-    /// calls user code.
+    /// Ends the calls inside which the thread has exited. Calls the event handlers of internal sources with no events, which stands for
+    /// this case. Call without the lock held. Calls user code.
     func abandonDispatches() {
         while let frame = locked({ takeInnermostFrame() }), let source = frame.anySource {
             if source.pointee.item.has(.isInternal) {
@@ -93,8 +94,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// In a child of fork() that does not have this loop's thread: the calls that the frames stand for never return. Their endpoints stop
-    /// counting them, or they could never be closed. Under every lock of the library.
+    /// Ends the calls of this loop in the child of a fork() that does not have the loop's thread, as they will never return. Their
+    /// endpoints stop counting them; otherwise they could never be closed. The caller holds every lock of the library.
     func resetDispatchesAfterFork() {
         pointee.dispatchFrame.resetAfterFork()
         for index in 0..<pointee.outerDispatchFrames.count { pointee.outerDispatchFrames[index].resetAfterFork() }
@@ -102,7 +103,7 @@ extension RunLoopPointer {
         pointee.outerDispatchFrames.truncate(to: 0)
     }
 
-    /// Pops the innermost frame, with a reference to its source. Under the lock.
+    /// Pops the innermost frame, with a reference to its source. The caller holds the lock.
     private func takeInnermostFrame() -> DispatchFrame? {
         let frame = pointee.dispatchFrame
         guard let source = frame.anySource else { return nil }
@@ -114,7 +115,7 @@ extension RunLoopPointer {
 }
 
 extension SourcePointer {
-    /// Releases a loop's internal reference. Any thread, without a lock; may call the context's release.
+    /// Releases a loop's internal reference. Any thread; call without a lock held. May call the context's release.
     fileprivate func releaseInternal() {
         let owner = item.lock()
         let isDead = item.releaseInternal()

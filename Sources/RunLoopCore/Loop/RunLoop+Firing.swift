@@ -1,23 +1,23 @@
 import Synchronization
 
-// Step 9: firing timers. The loop's thread.
+// Step 9: firing timers. Loop thread only.
 
 extension RunLoopPointer {
-    /// Fires the mode's due timers, by date and arrival; true if there were any. Timers that become due or are added meanwhile wait for the
-    /// next time. The loop's thread, without the lock; calls user code.
+    /// Fires the mode's due timers, by date and arrival. Returns true if there were any. Timers that become due or are added in the
+    /// meantime wait for the next pass. Loop thread only; call without the lock held. Calls user code.
     func fireDueTimers(_ mode: ModePointer) -> Bool { hasEverUsed(EverUsed.timers) && fireTimersThatAreDue(mode) }
 
-    /// The rest of `fireDueTimers`, for a loop that has had a timer.
+    /// Does the work of `fireDueTimers` for a loop that has ever had a timer.
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
         lockInlined()
-        // A nested pass also fires, by date, the timers that were set in the outer ones, and leaves none of these to them.
+        // A nested pass also fires, by date, the timers that were set during the outer passes, and leaves none of them to those.
         if pointee.timerPasses != 0 { restoreDeadlines(mode.pointee.sets) }
         guard let first = firstTimer(mode) else {
             unlockInlined()
             return false
         }
         let now = Clock.now.nanoseconds
-        // No memory: all timers that are due wait for the next pass, in their order.
+        // If memory runs out, all due timers wait for the next pass, in their order.
         if first.key.deadline > now || !pointee.firing.reserveInlined(pointee.firing.count + 1) {
             unlockInlined()
             return false
@@ -38,15 +38,15 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Restores the deadlines of those timers in these sets that were queued for a later one because of a timer pass, so that the next pass
-    /// fires them by their dates. Under the lock.
+    /// Restores the deadlines of those timers in these sets that a timer pass has queued for a later deadline, so that the next pass fires
+    /// them by their dates. The caller holds the lock.
     private func restoreDeadlines(_ sets: borrowing PlainList<ModeSetPointer>) {
         for index in 0..<sets.count where sets[index].pointee.timers.hasDisplaced {
             sets[index].pointee.timers.restoreDeadlines(upTo: pointee.minimumDeadline, &pointee.displaced)
         }
     }
 
-    /// Fires one timer of this loop, for which the caller has made room in `firing`. Under the lock, which is released during the call.
+    /// Fires one timer of this loop. The caller has made room for it in `firing`, and holds the lock, which is released during the call.
     private func fire(_ timer: TimerPointer) {
         _ = pointee.firing.appendInlined(timer)
         if timer.item.state.isQueued { return fireSimple(timer) }
@@ -69,8 +69,8 @@ extension RunLoopPointer {
         finishFiring(timer, date, grid, isOver: !repeats)
     }
 
-    /// The rest of `fire` for a simple timer, which fires once and has been appended to `firing`. Under the lock, which is released during
-    /// the call.
+    /// Fires a simple timer, which fires once and has been appended to `firing`. The caller holds the lock, which is released during the
+    /// call.
     @inline(__always)
     private func fireSimple(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.removeSimple(timer)
@@ -88,12 +88,12 @@ extension RunLoopPointer {
         timer.pointee.set = nil
         let references = timer.pointee.item.object.references.load(ordering: .acquiring)
         if references == 0 { return TimerStorage.slab.deallocate(timer, threadContext) }
-        // Last: from here on another thread may release the client's reference.
+        // This store comes last: after it, another thread may release the client's reference.
         timer.item.state = references == 1 ? .ended : .over
     }
 
-    /// Calls the function of a timer whose context has a retain function: its info is retained for each call, as in CFRunLoop. Invalidates a
-    /// one-shot timer. Called under the lock; returns without it.
+    /// Calls a timer whose context has a retain function, with an info that is retained for this call, as in CFRunLoop. Invalidates a
+    /// one-shot timer. The caller holds the lock, which is not held on return.
     private func callRetaining(_ timer: TimerPointer, _ detail: TimerDetailPointer, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
         var context = detail.pointee.context
         context.info = info
@@ -107,16 +107,17 @@ extension RunLoopPointer {
         context.released(retained)
     }
 
-    /// The timer's function has returned: queues the timer for the next date of its grid, unless the function set another date. `isOver`:
-    /// ends it instead, if it is still valid; its context then has no release function to call. The timer may have moved to another loop
-    /// meanwhile. Called without the lock, returns with it; may call the context's release if that is owed.
+    /// Ends the call of a timer: queues the timer for the next date of its grid, unless the callback has set another date. If `isOver`,
+    /// invalidates the timer instead, provided that it is still valid; its context then has no release function to call. The timer may have
+    /// moved to another loop in the meantime. Call without the lock held; returns with it held. May call the context's release if that is
+    /// owed.
     @inline(__always)
     private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64, isOver: Bool) {
         var owner = timer.item.lockInlined()
         if owner == threadContext { pointee.firing.truncate(to: pointee.firing.count - 1) } else { owner = finishElsewhere(timer, owner) }
         timer.pointee.item.clear([.firing, .away])
         if timer.pointee.item.has(.valid) {
-            // The call still has an internal reference to the timer, so `becomeInvalid` cannot release the last one.
+            // The call still owns an internal reference to the timer, so `becomeInvalid` cannot release the last one.
             if isOver { _ = timer.becomeInvalid() } else { goOn(timer, RunLoopPointer(owner), date, grid) }
         }
         let isDead = timer.item.releaseInternal()
@@ -128,7 +129,7 @@ extension RunLoopPointer {
         lockInlined()
     }
 
-    /// Queues a timer that stays valid for its next date, in the loop that has it. Under the lock.
+    /// Queues a timer that remains valid for its next date, in the loop that it is in. The caller holds the lock.
     private func goOn(_ timer: TimerPointer, _ loop: RunLoopPointer, _ date: Double, _ grid: UInt64) {
         if timer.pointee.date == date, timer.detail?.pointee.gridDeadline == grid {
             timer.advanceGrid(past: Clock.now)

@@ -1,9 +1,9 @@
 import Synchronization
 
-// Steps 1 to 3, 6, 8 and 10: notifying observers; and adding and removing them. Each mode has a sorted list of its few observers,
-// and a mask of the activities that they observe.
+// Steps 1 to 3, 6, 8 and 10: notifying observers; also adding and removing them. Each mode has a sorted list of its few observers, and a
+// mask of the activities that they observe.
 
-/// The activities of an iteration, with the values of the public header.
+/// The activities of an iteration; the raw values are those of the public header.
 enum Activity: UInt {
     case entry = 1
     case beforeTimers = 2
@@ -14,18 +14,18 @@ enum Activity: UInt {
 }
 
 extension RunLoopPointer {
-    /// Notifies the mode's observers of an activity, by order. One load if none observes it. The loop's thread; calls user code.
+    /// Notifies the mode's observers of an activity, by order. One load if none observes it. Loop thread only; calls user code.
     func notify(_ mode: ModePointer, _ activity: Activity) {
         if mode.pointee.observedActivities.load(ordering: .relaxed) & activity.rawValue != 0 { callObservers(mode, activity) }
     }
 
-    /// Whether some observer of the mode observes one of two activities. One load. The loop's thread.
+    /// Whether some observer of the mode observes at least one of two activities. One load. Loop thread only.
     func observes(_ mode: ModePointer, _ either: Activity, _ or: Activity) -> Bool {
         mode.pointee.observedActivities.load(ordering: .relaxed) & (either.rawValue | or.rawValue) != 0
     }
 
-    /// Calls all observers of the activity that are in the mode when this begins, including those removed meanwhile, but not those
-    /// invalidated (as CFRunLoop does), and none that is being called already.
+    /// Calls all observers of the activity that are in the mode when this begins. As in CFRunLoop, that includes observers that are removed
+    /// in the meantime, but not those that are invalidated or are being called already.
     private func callObservers(_ mode: ModePointer, _ activity: Activity) {
         lockInlined()
         let first = pointee.notifyingObservers.count
@@ -37,7 +37,7 @@ extension RunLoopPointer {
             observer.item.retainInternal()
         }
         let last = pointee.notifyingObservers.count
-        // By index, since a nested run appends its own and truncates them again.
+        // Entries are accessed by index, since a nested run appends its own and truncates them again.
         for index in first..<last {
             unlockInlined()
             call(index, activity)
@@ -62,7 +62,7 @@ extension RunLoopPointer {
             owner = observer.item.lockInlined()
             observer.pointee.item.clear([.firing, .away])
         }
-        // What follows may call user code, which may end the thread.
+        // The release below may call user code, which may end the thread.
         pointee.notifyingObservers[index].state = .done
         observer.releaseCall(owner)
     }
@@ -75,7 +75,7 @@ extension RunLoopPointer {
         if owner != threadContext {
             if observer.pointee.set != nil {
                 if !RunLoopPointer(owner).pointee.isAbandoned { return }
-                // The caller's reference keeps it alive.
+                // The caller's reference keeps the observer alive.
                 _ = RunLoopPointer(owner).leave(observer)
             }
             observer.pointee.item.setOwner(threadContext)
@@ -98,29 +98,29 @@ extension RunLoopPointer {
         updateObservedActivities()
     }
 
-    /// Calls `body` for the modes that are in `set` but not in `other`. Under the lock.
+    /// Calls `body` for the modes that are in `set` but not in `other`. The caller holds the lock.
     private func forEachMode(of set: ModeSetPointer, butOf other: ModeSetPointer?, _ body: (ModePointer) -> Void) {
         for number in 1..<Swift.max(pointee.modes.count, 1) where set.pointee.modes.contains(number) {
             if let mode = pointee.modes[number], !contains(other, .mode(mode)) { body(mode) }
         }
     }
 
-    /// Makes room for one more observer in each mode of a set; false if out of memory. Under the lock.
+    /// Makes room for one more observer in each mode of a set. Returns false if out of memory. The caller holds the lock.
     private func reserveObservers(_ set: ModeSetPointer) -> Bool {
         var hasRoom = true
         forEachMode(of: set, butOf: nil) { hasRoom = $0.pointee.observers.reserve($0.pointee.observers.count + 1) && hasRoom }
         return hasRoom
     }
 
-    /// Inserts an observer into a mode's list, after those of the same order; there is room. Under the lock.
+    /// Inserts an observer into a mode's list, in which there is room, behind those of the same order. The caller holds the lock.
     private func enter(_ observer: ObserverPointer, _ mode: ModePointer) {
         var index = mode.pointee.observers.count
         while index > 0 && mode.pointee.observers[index - 1].pointee.order > observer.pointee.order { index -= 1 }
         _ = mode.pointee.observers.insert(observer, at: index)
     }
 
-    /// Adds to a mode that has become common the observers that were added to the common modes, in the order in which they came
-    /// into the loop. There is room for all. O(square of the number of observers). Under the lock.
+    /// Adds to a mode that has become common the observers that were added to the common modes, in the order in which they were added to
+    /// the loop. There is room for all of them. O(square of the number of observers). The caller holds the lock.
     func enterCommonObservers(_ mode: ModePointer) {
         for index in 0..<pointee.observers.count {
             let observer = pointee.observers[index]
@@ -131,13 +131,13 @@ extension RunLoopPointer {
         updateObservedActivities()
     }
 
-    /// Where an observer is in a list; nil if it is not there. O(n).
+    /// Returns the index of an observer in a list; nil if it is not there. O(n).
     private func index(of observer: ObserverPointer, in list: borrowing PlainList<ObserverPointer>) -> Int? {
         for index in 0..<list.count where list[index] == observer { return index }
         return nil
     }
 
-    /// Removes an observer from a list, if it is there. O(n).
+    /// Removes an observer from a list if it is there. O(n).
     private func remove(_ observer: ObserverPointer, from list: inout PlainList<ObserverPointer>) {
         if let index = index(of: observer, in: list) { list.remove(at: index) }
     }
@@ -163,7 +163,7 @@ extension RunLoopPointer {
         if isDead { observer.destroy() }
     }
 
-    /// Removes an observer from this loop. Under the lock; true if it is to be destroyed after unlocking.
+    /// Removes an observer from this loop. Returns true if the caller has to destroy it after unlocking. The caller holds the lock.
     func leave(_ observer: ObserverPointer) -> Bool {
         remove(observer, from: &pointee.observers)
         if let set = observer.pointee.set { forEachMode(of: set, butOf: nil) { remove(observer, from: &$0.pointee.observers) } }
@@ -180,7 +180,8 @@ extension RunLoopPointer {
         return owner == threadContext && contains(observer.pointee.set, choose(name, make: false))
     }
 
-    /// Computes anew which activities the observers of each mode observe. O(number of modes + number of their observers). Under the lock.
+    /// Recomputes which activities the observers of each mode observe. O(number of modes + number of their observers). The caller holds the
+    /// lock.
     func updateObservedActivities() {
         for number in 1..<Swift.max(pointee.modes.count, 1) {
             guard let mode = pointee.modes[number] else { continue }
@@ -192,8 +193,8 @@ extension RunLoopPointer {
 }
 
 extension ObserverPointer {
-    /// RLRunLoopObserverInvalidate. O(number of observers). Any thread. Calls the context's release; if another thread is calling the
-    /// observer, that call does so when it ends.
+    /// RLRunLoopObserverInvalidate. Calls the context's release; if another thread is calling the observer, that thread does so when the
+    /// callback returns. O(number of observers). Any thread.
     func invalidate() {
         let owner = item.lock()
         guard pointee.item.has(.valid) else { return owner.unlock() }
@@ -210,13 +211,14 @@ extension ObserverPointer {
         if isDead { destroy() }
     }
 
-    /// Releases the internal reference of a call. Under the lock, which this releases; calls the context's release if that is owed.
+    /// Releases the internal reference of a call. Calls the context's release if that is owed. The caller holds the lock, which this
+    /// releases.
     func releaseCall(_ owner: ThreadContextPointer) {
         let isDead = item.releaseInternal()
         let owed = pointee.owedRelease
         let context = pointee.context
         pointee.owedRelease = nil
-        // From here on the observer may have been destroyed.
+        // From here on, another thread may destroy the observer.
         owner.unlockInlined()
         if let owed { context.released(owed) }
         if isDead { destroy() }

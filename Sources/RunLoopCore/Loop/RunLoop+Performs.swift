@@ -1,21 +1,21 @@
 import CLinux
 import Synchronization
 
-/// A batch of functions that a loop is calling. Its progress is stored in the loop: a cancellation needs it, and so does the end of the
-/// thread, if one of the functions ends the thread.
+/// A batch of functions that a loop is calling. Its progress is stored in the loop for cancellations, and for the case that one of the
+/// functions ends the thread.
 struct PerformBatch: BitwiseCopyable {
     let requests: UnsafeMutablePointer<PerformRequest>
     let count: Int
-    /// The requests before this one have been looked at.
+    /// The requests before this one have been processed.
     var next = 0
-    /// The request before `next` is being called.
+    /// Whether the request before `next` is being called.
     var isCalling = false
-    /// How many of the requests before `next` were for other modes; they have been moved to the front.
+    /// How many of the requests before `next` were for other modes. They have been moved to the front.
     var kept = 0
 }
 
-/// How long the functions of one batch may keep timers, sources and descriptors waiting. The clock is read after 16 functions,
-/// and then after twice as many each time, up to every 64: reading it costs as much as half a post.
+/// Limits how long the functions of one batch may keep timers, sources and descriptors waiting. The clock is read after 16, 32, 64 and 128
+/// functions, and from then on after every 64, because reading it costs as much as half a post.
 struct PerformBudget {
     private static var nanoseconds: UInt64 { 1_000_000 }
 
@@ -23,14 +23,14 @@ struct PerformBudget {
     private var interval = 16
     private let end: Instant
 
-    /// For a batch of `count` functions. Up to 16 are called whatever time they take.
+    /// Begins the budget for a batch of `count` functions. Up to 16 are called however long they take.
     init(_ count: Int) {
         let isLong = count > 16
         untilClock = isLong ? 16 : .max
         end = isLong ? Clock.now.advanced(by: Self.nanoseconds) : .never
     }
 
-    /// Whether the time is over. Asked after each function.
+    /// Whether the time is up. Evaluated once after each function.
     var isSpent: Bool {
         mutating get {
             untilClock &-= 1
@@ -38,7 +38,7 @@ struct PerformBudget {
         }
     }
 
-    /// The rest of `isSpent`: reads the clock, and sets when to read it next.
+    /// Reads the clock for `isSpent`, and sets when to read it next.
     @inline(never)
     private mutating func isSpentByClock() -> Bool {
         untilClock = interval
@@ -47,17 +47,17 @@ struct PerformBudget {
     }
 }
 
-// Steps 4 and 9: calling functions on a loop's thread; and queueing them, from any thread.
+// Steps 4 and 9: calling functions on the loop's thread; also queueing them, from any thread.
 
 extension RunLoopPointer {
-    /// RLRunLoopPerformFunction and RLRunLoopPostFunction. O(1), amortised no allocation; at most one system call per
-    /// sleep of the loop. Any thread. False with errno.
+    /// RLRunLoopPerformFunction and RLRunLoopPostFunction. Returns false with errno. O(1), amortized without allocation; at most one system
+    /// call per sleep of the loop. Any thread.
     func enqueue(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         if Probe.isSet { Probe.tell(.sent, .function, self, info: request.info, addressOfFunction(request.function)) }
         return enqueueUntold(request, wakes: wakes, isAwaited: isAwaited)
     }
 
-    /// `enqueue` where there is no probe.
+    /// Does the work of `enqueue` when no probe is installed.
     @inline(__always)
     func enqueueUntold(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
@@ -73,8 +73,9 @@ extension RunLoopPointer {
         }
     }
 
-    /// Moves the requests of the inbox to the end of `list`, with room for what running batches may put back. Returns how many were posts
-    /// of other threads. Out of memory, they stay in the inbox, and the loop wakes itself to try again. Under the lock.
+    /// Moves the requests of the inbox to the end of `list`, and reserves room for what running batches may put back. Returns how many were
+    /// posted by other threads. If memory runs out, the requests stay in the inbox, and the loop wakes itself to try again. The caller
+    /// holds the lock.
     private func take(into list: inout PlainList<PerformRequest>) -> Int {
         var room = 0
         for level in 0..<pointee.batches.count { room += pointee.batches[level].count }
@@ -85,15 +86,15 @@ extension RunLoopPointer {
         return posts
     }
 
-    /// Takes the requests of the inbox into `held`. Sets the flag before the inbox becomes empty, so that `performFunctions` sees the flag or
-    /// a request in the inbox. Under the lock.
+    /// Moves the requests of the inbox into `held`. Sets the flag before the inbox becomes empty, so that `performFunctions` sees either
+    /// the flag or a request in the inbox. The caller holds the lock.
     func takeIntoHeld() {
         noteUse(of: EverUsed.heldFunctions)
         pointee.modeWithoutHeld = nil
         _ = take(into: &pointee.held)
     }
 
-    /// Whether some request waits for this mode. Under the lock.
+    /// Whether some request waits for this mode. The caller holds the lock.
     func hasFunctions(for mode: ModePointer) -> Bool {
         if mayHaveHeld(mode) && hasHeldFunctions(for: mode, from: pointee.heldStart) { return true }
         if inbox.isEmpty { return false }
@@ -102,11 +103,11 @@ extension RunLoopPointer {
         return hasHeldFunctions(for: mode, from: known)
     }
 
-    /// Whether a request in `held` may be for this mode. Under the lock.
+    /// Whether a request in `held` may be for this mode. The caller holds the lock.
     @inline(__always)
     func mayHaveHeld(_ mode: ModePointer) -> Bool { pointee.held.count > 0 && pointee.modeWithoutHeld != mode }
 
-    /// Whether some request in `held`, from index `first` on, waits for this mode. Under the lock.
+    /// Whether some request in `held`, from index `first` on, waits for this mode. The caller holds the lock.
     private func hasHeldFunctions(for mode: ModePointer, from first: Int) -> Bool {
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
         for index in first..<pointee.held.count {
@@ -116,7 +117,7 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Creates every mode that a waiting request names, as CFRunLoop does when a request is queued. Any thread, without the lock.
+    /// Creates every mode that a waiting request names, as CFRunLoop does when a request is queued. Any thread; call without the lock held.
     @inline(never)
     func makeModesOfRequests() {
         locked {
@@ -130,17 +131,17 @@ extension RunLoopPointer {
         }
     }
 
-    /// Calls the functions that wait for this mode, in the order in which they were queued; true if there was any. What they
-    /// queue waits for the next time, and a nested run does not see the rest (as in CFRunLoop). If the run has passes left, the
-    /// rest of a long queue waits for the next one after a millisecond, so that timers and descriptors have their turn. The
-    /// loop's thread; calls user code.
+    /// Calls the functions that wait for this mode, in the order in which they were queued. Returns true if there were any. Functions
+    /// queued by them wait for the next call, and a nested run does not see the rest of the batch (as in CFRunLoop). If the run has passes
+    /// left, the rest of a long queue is deferred to the next pass after a millisecond, so that timers and descriptors have their turn.
+    /// Loop thread only; calls user code.
     @inline(__always)
     func performFunctions(_ mode: ModePointer) -> Bool {
         let mayWait = !inbox.isEmpty || (hasEverUsed(EverUsed.heldFunctions) && lockedInlined { mayHaveHeld(mode) })
         return mayWait && performWaitingFunctions(mode)
     }
 
-    /// The rest of `performFunctions`: makes a batch of `held` and the inbox, calls it, and puts back what it leaves.
+    /// Does the work of `performFunctions`: makes a batch of `held` and the inbox, calls its functions, and puts back what is left.
     private func performWaitingFunctions(_ mode: ModePointer) -> Bool {
         var requests = PlainList<PerformRequest>()
         var called = false
@@ -148,17 +149,17 @@ extension RunLoopPointer {
         lockInlined()
         guard pointee.batches.reserve(pointee.batches.count + 1) else {
             unlockInlined()
-            // No memory. No posting thread wakes the loop for what is in the inbox already.
+            // Memory ran out. The requests in the inbox need this wake-up, as no posting thread wakes the loop for them again.
             wakeUp()
             return false
         }
         swap(&requests, &pointee.held)
-        // What this batch leaves is for other modes, until `held` or the common modes change, which resets this.
+        // What this batch leaves is for other modes. That remains true until `held` or the common modes change, which resets this.
         pointee.modeWithoutHeld = pointee.batches.count == 0 ? mode : nil
         let start = pointee.heldStart
         pointee.heldStart = 0
-        // A pass that goes on with a long queue calls nothing else: what has been posted since then stays in the inbox, as appending it to
-        // the rest could take longer than the pass.
+        // A pass that continues with a long queue calls nothing else. What has been posted since then stays in the inbox, as appending it
+        // to the rest could take longer than the pass.
         let goesOn = pointee.longQueueMode == mode && pointee.activation.deadline != .distantPast
         pointee.longQueueMode = nil
         let leavesRequests = goesOn && !inbox.isEmpty
@@ -187,8 +188,8 @@ extension RunLoopPointer {
         return called
     }
 
-    /// Calls the functions of a batch. Under the lock, which is released for each call. Writes to the batch only what stays in
-    /// it: its memory goes back to the threads that post, which get a cache line back sooner if it was not written here.
+    /// Calls the functions of a batch. The caller holds the lock, which is released for each call. Writes to the batch only what stays in
+    /// it: its memory returns to the threads that post, and a cache line that was not written here gets back to them sooner.
     private func perform(_ level: Int, _ mode: ModePointer) -> Bool {
         let hasPassesLeft = pointee.activation.deadline != .distantPast
         var budget = PerformBudget(hasPassesLeft ? pointee.batches[level].count - pointee.batches[level].next : 0)
@@ -220,8 +221,8 @@ extension RunLoopPointer {
         return called
     }
 
-    /// Puts back the rest of a batch that ran out of time. It stays where it is, after the requests for other modes, so that a long queue is
-    /// not moved each time. Under the lock.
+    /// Puts back the rest of a batch that ran out of time. The rest stays in place, behind the requests for other modes, so that a long
+    /// queue is not moved each time. The caller holds the lock.
     private func putBack(_ requests: inout PlainList<PerformRequest>, after batch: PerformBatch, from first: Int) {
         let stride = MemoryLayout<PerformRequest>.stride
         var start = batch.next - batch.kept
@@ -232,7 +233,8 @@ extension RunLoopPointer {
             requests.truncate(to: left)
             start = 0
         }
-        // Requests before `first` are marked already. Mark the others that were called, except where requests for other modes lie now.
+        // Requests before `first` are marked already. Mark the others that were called, except where requests for other modes are stored
+        // now.
         for index in first..<Swift.max(first, start) { batch.requests[index].markCancelled() }
         for index in 0..<Swift.min(batch.kept, start) { batch.requests[index].markCancelled() }
         noteUse(of: EverUsed.heldFunctions)
@@ -241,7 +243,8 @@ extension RunLoopPointer {
         swap(&requests, &pointee.held)
     }
 
-    /// Prepends requests to those in `held`, which came meanwhile or were left by a nested run. `take` has made room. Under the lock.
+    /// Prepends requests to those in `held`, which arrived in the meantime or were left by a nested run. `take` has made room for them. The
+    /// caller holds the lock.
     private func putInFront(_ requests: borrowing PlainList<PerformRequest>) {
         let start = pointee.heldStart
         if start > 0, let elements = pointee.held.elements {
@@ -252,8 +255,8 @@ extension RunLoopPointer {
         invariant(pointee.held.prepend(requests))
     }
 
-    /// Puts back the requests that were for other modes and were not cancelled, before those that came meanwhile. The buffer is kept for the
-    /// next time unless it is much larger than needed for the `taken` requests. Under the lock.
+    /// Puts back the requests that were for other modes and were not cancelled, before those that arrived in the meantime. The buffer is
+    /// kept for the next batch unless it is much larger than needed for the `taken` requests. The caller holds the lock.
     private func putBack(_ requests: inout PlainList<PerformRequest>, taken: Int) {
         var kept = 0
         for index in 0..<requests.count where requests[index].modes != nil {
@@ -270,11 +273,12 @@ extension RunLoopPointer {
 
     // MARK: waiting for it
 
-    /// RLRunLoopPerformFunctionAndWait, called by another thread than the loop's. False with errno ETIMEDOUT, ECANCELED, ESRCH or ENOMEM.
+    /// RLRunLoopPerformFunctionAndWait. Called on a thread other than the loop's. Returns false with errno ETIMEDOUT, ECANCELED, ESRCH or
+    /// ENOMEM.
     func performAndWait(
         _ modes: UnsafeRawPointer, _ function: @escaping PerformRequest.Function, _ info: UnsafeMutableRawPointer?, seconds: Double
     ) -> Bool {
-        // With a time limit of 0, whether the function begins must not depend on which thread is quicker.
+        // With a time limit of 0 the function is never called; otherwise that would depend on which thread is faster.
         if seconds <= 0 {
             systemError = ETIMEDOUT
             return false
@@ -307,12 +311,12 @@ extension RunLoopPointer {
 }
 
 extension Instant {
-    /// `seconds` from now; `.distantPast` if `seconds` is not positive, `.never` if it is greater than any date.
+    /// Returns the instant `seconds` from now; `.distantPast` if `seconds` is not positive, `.never` if it is greater than any date.
     static func now(after seconds: Double) -> Instant {
         seconds > 0 && seconds < Clock.latestDate ? Clock.now.after(seconds) : distantPast.after(seconds)
     }
 
-    /// `seconds` from this instant on, with the same limits as `now(after:)`.
+    /// Returns the instant `seconds` after this one, with the same limits as `now(after:)`.
     func after(_ seconds: Double) -> Instant {
         if seconds <= 0 { return .distantPast }
         return seconds >= Clock.latestDate ? .never : advanced(by: Clock.nanoseconds(seconds))

@@ -1,18 +1,18 @@
 import CRunLoop
 import Synchronization
 
-// Steps 5 and 9: calling the sources whose descriptors are ready. The loop's thread.
+// Steps 5 and 9: calling the sources whose descriptors are ready. Loop thread only.
 
 extension RunLoopPointer {
-    /// Calls the mode's source on the next ready descriptor, or all its sources if they share the descriptor; true if one was called.
-    /// The loop's thread, without the lock; calls user code.
+    /// Calls the mode's source on the next ready descriptor, or all its sources if several share the descriptor. Returns true if one was
+    /// called. Loop thread only; call without the lock held. Calls user code.
     func dispatchReadyDescriptor(_ mode: ModePointer) -> Bool {
         if pointee.eventBatch.isEmpty { return false }
         if dispatchFetched(mode) { return true }
         return pointee.eventBatch.takeSingleWasUnwanted() && fetchAllEvents(mode) && dispatchFetched(mode)
     }
 
-    /// Dispatches the next fetched event that makes a call; false if none does. Without the lock.
+    /// Dispatches the next fetched event that leads to a call. Returns false if none does. Call without the lock held.
     private func dispatchFetched(_ mode: ModePointer) -> Bool {
         lockInlined()
         if pointee.eventBatch.isFresh {
@@ -27,7 +27,7 @@ extension RunLoopPointer {
         pointee.dispatchFrame = DispatchFrame()
         let batch = pointee.eventBatch.number
         let dispatched = dispatchEvents(mode)
-        // If no nested run has fetched or dropped events meanwhile, all that were ready have had their turn.
+        // If no nested run has fetched or dropped events in the meantime, all descriptors that were ready have had their turn.
         if pointee.eventBatch.isEmpty && pointee.eventBatch.number == batch && !pointee.eventBatch.isSingle { endRound(mode) }
         pointee.dispatchFrame = DispatchFrame()
         if isNested { popDispatchFrame() }
@@ -35,7 +35,7 @@ extension RunLoopPointer {
         return dispatched
     }
 
-    /// Sorts fresh events by the order of their sources. Called only if some source has an order other than 0; most do not.
+    /// Sorts fresh events by the order of their sources. Called only if some source has a rank other than 0, which is rare.
     private func sortEvents(_ mode: ModePointer) {
         pointee.eventBatch.sort { tag in
             if tag == Poller.alwaysReadyTag { return .max }
@@ -45,7 +45,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Takes events until one makes a call; true if one did. Under the lock, which is released during calls.
+    /// Takes events until one leads to a call. Returns true if one did. The caller holds the lock, which is released during calls.
     @inline(__always)
     private func dispatchEvents(_ mode: ModePointer) -> Bool {
         if mode.pointee.sets.count == 0 { return false }
@@ -77,8 +77,8 @@ extension RunLoopPointer {
         if next & 1 != 0 { SourcePointer.prefetchInfo(tag: next) }
     }
 
-    /// Dispatches the watch, of those that are always ready and of interest to the mode, whose last dispatch is longest ago. Under the lock,
-    /// which is released during calls.
+    /// Dispatches the always-ready watch of interest to the mode that was dispatched least recently. The caller holds the lock, which is
+    /// released during calls.
     private func dispatchAlwaysReady(_ mode: ModePointer) -> Bool {
         let next = pointee.poller.nextAlwaysReady { index in
             guard hasInterest(onWatch: index, mode), let registration = registration(onWatch: index, in: mode) else { return nil }
@@ -88,8 +88,8 @@ extension RunLoopPointer {
         return dispatch(watch: index, [.readable, .writable], mode)
     }
 
-    /// Calls the source of an event if it is in the mode and interested in what is ready, and returns whether it did; if not, `disarm`
-    /// follows. Under the lock, which is released during the call.
+    /// Calls the source of an event if it is in the mode and interested in what is ready. Returns whether the event was handled; if not,
+    /// `disarm` follows. The caller holds the lock, which is released during the call.
     @inline(__always)
     private func dispatch(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
         if events.isBareHangUp && isUnconnected(source.inlineRegistration.watch.unsafelyUnwrapped) { return false }
@@ -108,8 +108,8 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Calls the sources of the mode that share a watch and are interested in what is ready; true if one handled it. Under the lock, which is
-    /// released during calls.
+    /// Calls the sources of the mode that share a watch and are interested in what is ready. Returns true if one handled it. The caller
+    /// holds the lock, which is released during calls.
     @inline(never)
     private func dispatch(watch index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
         if events.isBareHangUp && isUnconnected(index) { return false }
@@ -120,20 +120,20 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Calls the mode's sources on a watch, each once, as long as the descriptor is ready for them. Under the lock, which is released during
-    /// calls.
+    /// Calls the mode's sources on a watch, each once, as long as the descriptor is ready for them. The caller holds the lock, which is
+    /// released during calls.
     private func dispatch(allOn index: Int, _ reported: Events, _ mode: ModePointer) -> DispatchResult {
         pointee.dispatchStamp &+= 1
         let stamp = pointee.dispatchStamp
         let generation = pointee.poller[index].generation
         var events = reported
         var outcome = DispatchResult.unwanted
-        // A nested run that dispatched something has newer events; what is still ready will be reported again.
+        // If a nested run has dispatched something, it has newer events, and what is still ready will be reported again.
         while pointee.dispatchStamp == stamp, pointee.poller[index].generation == generation,
             let registration = nextRegistration(onWatch: index, mode, notYet: stamp)
         {
             registration.lastDispatch = stamp
-            // The first source may have read everything, so ask again.
+            // The source called first may have read everything, so the descriptor is polled again.
             if outcome == .handled { events = Descriptor.poll(pointee.poller[index].fd, for: events) }
             let ready = events.matching(registration.source.interest)
             if ready.isEmpty { continue }
@@ -143,15 +143,15 @@ extension RunLoopPointer {
         return outcome
     }
 
-    /// Calls a source, whether internal or a client's. Under the lock, which is released during the call.
+    /// Calls a source, whether internal or a client's. The caller holds the lock, which is released during the call.
     private func callEither(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         if source.pointee.item.has(.isInternal) { return call(source, ready, reported) }
         _ = call(source)
         return .handled
     }
 
-    /// The mode's registration on a watch whose last dispatch is longest ago, as a rule the first; nil if all have been dispatched with this
-    /// stamp.
+    /// Returns the mode's registration on a watch that was dispatched least recently, usually the first; nil if all have been dispatched
+    /// with this stamp.
     private func nextRegistration(onWatch index: Int, _ mode: ModePointer, notYet stamp: UInt32) -> RegistrationPointer? {
         var oldest: (registration: RegistrationPointer, age: UInt32)?
         var next = pointee.poller.registrations(index)
@@ -164,8 +164,8 @@ extension RunLoopPointer {
         return oldest?.registration
     }
 
-    /// Calls a client's source; always true. Under the lock, which is released during the call. The loop's reference keeps the source alive:
-    /// see `DispatchFrame`.
+    /// Calls a client's source. Always returns true. The caller holds the lock, which is released during the call. The loop's reference
+    /// keeps the source alive: see `DispatchFrame`.
     @inline(__always)
     private func call(_ source: SourcePointer) -> Bool {
         guard let perform = source.pointee.function.perform else { return true }
@@ -177,8 +177,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Calls an internal source: the client's function directly if the endpoint has nothing else to do, otherwise the source's event handler.
-    /// Under the lock, which is released during the call.
+    /// Calls an internal source: the client's callback directly if the endpoint has nothing else to do, otherwise the source's event
+    /// handler. The caller holds the lock, which is released during the call.
     @inline(__always)
     private func call(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         pointee.dispatchFrame.source = source
@@ -190,8 +190,9 @@ extension RunLoopPointer {
         return dispatch(source, ready, reported)
     }
 
-    /// Calls the client's function of a descriptor object or socket. Repeats what the source's event handler would do, because every return
-    /// after a system call in the client's function is mispredicted: the fewer frames the better.
+    /// Calls the client's callback of a descriptor object or socket. Duplicates what the source's event handler would do, because every
+    /// return after a system call in the callback is mispredicted, so fewer frames are better. The caller holds the lock, which is released
+    /// during the call.
     @inline(__always)
     private func call(_ source: SourcePointer, _ endpoint: EndpointPointer, _ isSocket: Bool, _ ready: Events) -> DispatchResult {
         let fired = endpoint.beginCall(ready, threadContext)
@@ -211,7 +212,7 @@ extension RunLoopPointer {
         return .handled
     }
 
-    /// Calls the event handler of an internal source, and returns what that did. Under the lock, which is released during the call.
+    /// Calls the event handler of an internal source, and returns its result. The caller holds the lock, which is released during the call.
     private func dispatch(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         threadContext.unlockAsOwner()
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
@@ -220,7 +221,8 @@ extension RunLoopPointer {
         return DispatchResult(rawValue: outcome) ?? .unwanted
     }
 
-    /// Registers less interest after an event that called nothing; otherwise epoll would report it again and again. Under the lock.
+    /// Reduces the registered interest after an event that was not handled; otherwise epoll would report it again and again. The caller
+    /// holds the lock.
     private func disarm(_ index: Int, _ events: Events, _ mode: ModePointer, _ outcome: DispatchResult) {
         pointee.poller.setInterest(interest(onWatch: index), at: index)
         let interest = outcome == .tryLater ? [] : interest(onWatch: index, mode)

@@ -3,9 +3,9 @@ import Synchronization
 
 /// A signalled source that this pass will perform, kept alive until then.
 struct BatchEntry: BitwiseCopyable {
-    /// How the source is kept alive. Normally by an internal reference, which is cheap, but counted in 16 bits under the lock of the
-    /// source's owner; by an ordinary one if another loop owns the source, or the count is high. `released`: done with, so nothing is left
-    /// to release.
+    /// How the source is kept alive: normally by an internal reference, which is cheap, but is counted in 16 bits with the lock of the
+    /// source's owner held; by an ordinary reference if another loop owns the source or the count is high. `released`: the entry is
+    /// finished and holds nothing.
     enum Retention { case internalReference, reference, released }
 
     let source: SourcePointer
@@ -16,7 +16,7 @@ struct BatchEntry: BitwiseCopyable {
         self.retention = retention
     }
 
-    /// Releases what keeps the source alive, without the lock. Any thread; may call the context's release.
+    /// Releases what keeps the source alive. Any thread; call without the lock held. May call the context's release.
     @inline(never)
     func release() {
         switch retention {
@@ -30,7 +30,8 @@ struct BatchEntry: BitwiseCopyable {
         }
     }
 
-    /// In a child of fork(): the thread that was to perform the source does not exist. Under all locks; destroys no source.
+    /// Releases what keeps the source alive in the child of fork(), where the thread that was to perform it does not exist. The caller
+    /// holds all locks. Destroys no source.
     func resetAfterFork() {
         switch retention {
         case .released: break
@@ -40,17 +41,17 @@ struct BatchEntry: BitwiseCopyable {
     }
 }
 
-// Step 4: performing signalled sources (version 0). The loop's thread.
+// Step 4: performing signalled sources (version 0). Loop thread only.
 
 extension RunLoopPointer {
-    /// Performs the mode's signalled sources by order; true if one was performed and did something. `onlyOne`: performs the first only, the
-    /// others stay signalled. Calls user code.
+    /// Performs the mode's signalled sources by order. Returns true if one was performed and did something. `onlyOne`: performs only the
+    /// first; the others stay signalled. Call without the lock held. Calls user code.
     ///
-    /// Each source that is signalled when this begins is performed, even if it leaves the loop meanwhile, unless it is
-    /// invalidated or a nested run performs it first. Sources signalled later wait for the next pass.
+    /// Each source that is signalled when this begins is performed, even if it leaves the loop in the meantime, unless it is invalidated or
+    /// a nested run performs it first. Sources signalled later wait for the next pass.
     ///
     /// O(1) if nothing is signalled; otherwise O(log n) per signalled source, however many sources there are. A signal to a source that is
-    /// in several loops, or in none, makes every loop look through all its sources once.
+    /// in several loops, or in none, makes every loop search all its sources once.
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         if pointee.pendingSignals.isEmpty && !pointee.mayHaveQueued && SharedSignals.count == pointee.sharedSignalsSeen { return false }
         return performQueuedSources(mode, onlyOne: onlyOne)
@@ -74,19 +75,19 @@ extension RunLoopPointer {
         return handled
     }
 
-    /// Performs what is queued. Under the lock, which is released meanwhile.
+    /// Performs the queued sources. The caller holds the lock, which is released meanwhile.
     private func performQueue(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         let first = pointee.signalledBatch.count
         var handled = false
         if !onlyOne && collectBatch(mode) {
-            // By index, since a nested run appends its own batch and truncates it again.
+            // Entries are accessed by index, since a nested run appends its own batch and truncates it again.
             let last = pointee.signalledBatch.count
             for index in first..<last { handled = perform(entryAt: index) || handled }
             pointee.signalledBatch.truncate(to: first)
             return handled
         }
         while !handled {
-            // No memory: they stay queued, and the wake-up starts the next pass.
+            // If memory runs out, the sources stay queued, and the wake-up starts the next pass.
             if !pointee.signalledBatch.reserve(first + 1) {
                 wakeUpSlow()
                 break
@@ -99,7 +100,7 @@ extension RunLoopPointer {
         return handled
     }
 
-    /// How many signalled sources the sets have in their queues. O(number of sets). Under the lock.
+    /// Returns how many signalled sources the sets have in their queues. O(number of sets). The caller holds the lock.
     @inline(__always)
     private func queuedCount(_ sets: borrowing PlainList<ModeSetPointer>) -> Int {
         var count = 0
@@ -107,8 +108,9 @@ extension RunLoopPointer {
         return count
     }
 
-    /// Moves pending signals into the queues of their sets. If exactly one was pending, it is in this mode, and nothing is queued for the
-    /// mode, returns it to be performed at once; room for it in the batch is then reserved. Under the lock.
+    /// Moves pending signals into the queues of their sets. If exactly one signal was pending, its source is in this mode, and nothing is
+    /// queued for the mode, returns that source to be performed immediately; room for it in the batch is then reserved. The caller holds
+    /// the lock.
     @inline(__always)
     private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
         var first: RegistrationPointer?
@@ -125,7 +127,7 @@ extension RunLoopPointer {
         }
         if SharedSignals.count != pointee.sharedSignalsSeen { lookThroughSources() }
         guard let registration = first else { return nil }
-        // An empty queue means that it was not queued already.
+        // If the queue is empty, the source is not queued already.
         if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, containsInlined(set, .mode(mode)),
             pointee.signalledBatch.reserveInlined(pointee.signalledBatch.count + 1)
         {
@@ -140,8 +142,8 @@ extension RunLoopPointer {
         pointee.signalsTaken = Clock.now.nanoseconds
     }
 
-    /// Whether the queues of the mode's sets are empty. An entry whose signal a nested run has taken still counts. O(number of sets). Under
-    /// the lock.
+    /// Whether the queues of the mode's sets are empty. An entry whose signal a nested run has taken still counts. O(number of sets). The
+    /// caller holds the lock.
     @inline(__always)
     func isQueueEmpty(_ mode: ModePointer) -> Bool { queuedCount(mode.pointee.sets) == 0 }
 
@@ -151,14 +153,14 @@ extension RunLoopPointer {
         pointee.signalsTaken = Clock.now.nanoseconds
     }
 
-    /// Queues a source if it is signalled. There is room: it was reserved when the source was added.
+    /// Queues a source if it is signalled. There is room, reserved when the source was added.
     @inline(never)
     private func enqueue(_ registration: RegistrationPointer) {
         let source = registration.source
         guard !source.hasDescriptor, source.isSignalled, let set = registration.set else { return }
         if source.signalTime == 0 { source.signalTime = pointee.signalsTaken }
         if registration.isQueued {
-            // A nested run may have taken the earlier signal; this one has another time.
+            // A nested run may have taken the earlier signal; this one has a different time.
             set.pointee.signalled.updateSlow(registration.position, to: registration.key)
         } else {
             _ = set.pointee.signalled.insert(registration.key, registration.position)
@@ -166,8 +168,8 @@ extension RunLoopPointer {
         pointee.mayHaveQueued = true
     }
 
-    /// Takes the mode's first queued registration out of its queue; its signal may have been taken since. O(log n). Under the
-    /// lock.
+    /// Takes the mode's first queued registration out of its queue; nil if there is none. Its signal may have been taken in the meantime.
+    /// O(log n). The caller holds the lock.
     @inline(never)
     private func takeFirst(_ mode: ModePointer) -> RegistrationPointer? {
         var best: RegistrationPointer?
@@ -185,8 +187,8 @@ extension RunLoopPointer {
         return best
     }
 
-    /// Collects all sources in the mode's queues by order, and leaves them queued, so that a nested run finds them. False if
-    /// there are fewer than two, or no memory: then they are performed one at a time. Under the lock.
+    /// Collects all sources in the mode's queues by order, and leaves them queued, so that a nested run finds them. Returns false if there
+    /// are fewer than two, or if memory runs out: then they are performed one at a time. The caller holds the lock.
     @inline(__always)
     private func collectBatch(_ mode: ModePointer) -> Bool {
         let count = queuedCount(mode.pointee.sets)
@@ -197,7 +199,7 @@ extension RunLoopPointer {
         var registrations = PlainList<RegistrationPointer>()
         guard registrations.reserve(count), pointee.signalledBatch.reserve(pointee.signalledBatch.count + count) else { return false }
         while let registration = takeFirst(mode) {
-            // A nested run may have performed it and left it in the queue.
+            // A nested run may have performed the source and left it in the queue.
             let source = registration.source
             if !source.isSignalled { continue }
             _ = registrations.append(registration)
@@ -212,7 +214,8 @@ extension RunLoopPointer {
 
     private func perform(entryAt index: Int) -> Bool { perform(pointee.signalledBatch[index], at: index) }
 
-    /// Performs a source of the batch if it is still signalled and valid. Under the lock, which is released meanwhile.
+    /// Performs a source of the batch if it is still signalled and valid. Returns whether it was performed and did something. The caller
+    /// holds the lock, which is released meanwhile.
     @inline(__always)
     private func perform(_ entry: BatchEntry, at index: Int) -> Bool {
         var isDue = entry.source.takeSignal() && entry.source.pointee.item.has(.valid)
@@ -226,7 +229,7 @@ extension RunLoopPointer {
         return isDue
     }
 
-    /// Under the lock, which is released during the call.
+    /// Calls the perform function of a source, if it has one. The caller holds the lock, which is released during the call.
     @inline(__always)
     func callPerform(_ source: SourcePointer) {
         unlockInlined()
@@ -236,13 +239,13 @@ extension RunLoopPointer {
         lockInlined()
     }
 
-    /// Returns false: a source that performed nothing does not count as handled.
+    /// Clears the flag `performedNothing` and returns false: such a source does not count as handled.
     private func takePerformedNothing() -> Bool {
         pointee.performedNothing = false
         return false
     }
 
-    /// Under the lock.
+    /// Retains a source for a batch entry, and returns how. The caller holds the lock.
     @inline(__always)
     func retain(_ source: SourcePointer) -> BatchEntry.Retention {
         // If each of thousands of nested runs performs the source, it needs more references than the internal count can hold.
@@ -254,8 +257,8 @@ extension RunLoopPointer {
         return .reference
     }
 
-    /// Releases what keeps a batch entry's source alive. Under the lock, which is released if another loop's lock is needed or
-    /// the source dies.
+    /// Releases what keeps a batch entry's source alive. The caller holds the lock, which is released meanwhile if another loop's lock is
+    /// needed or the source dies.
     @inline(__always)
     func release(_ entry: BatchEntry) {
         let source = entry.source
