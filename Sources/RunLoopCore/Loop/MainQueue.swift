@@ -2,10 +2,11 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// The source of the main loop that runs what is on libdispatch's main queue: an ordinary version-1 source in the common modes.
-/// libdispatch calls this queue the main thread's, so only the main loop can have it. Steps 5 and 9 call it like any such source.
+/// The main loop's source that runs the work on libdispatch's main queue: an ordinary version-1 source in the common modes. libdispatch
+/// defines this queue as the main thread's, so only the main loop can serve it. Steps 5 and 9 call the source like any other of its
+/// version.
 enum MainQueue {
-    /// The source, `inTheMaking`, or 0. Any thread. We hold one reference.
+    /// The source, with a reference held by the library; `inTheMaking`; or 0. Any thread.
     private static let source = Atomic<UInt>(0)
 
     /// Called when the main thread first uses the library: serves the queue if the program was compiled with CoreFoundation/CFRunLoop.h and
@@ -14,15 +15,15 @@ enum MainQueue {
         if Dispatch.isWanted { preservingSystemError { _ = serve(by: loop) } }
     }
 
-    /// Whether work of the queue is running. A run nested in it cannot serve the queue, so there the source does not keep a mode
-    /// from being empty, as in CFRunLoop. The main thread.
+    /// Whether work of the queue is running. A run nested in that work cannot serve the queue, so during it the source does not keep a mode
+    /// from being empty, as in CFRunLoop. Written by the main thread.
     nonisolated(unsafe) private(set) static var isDraining = false
 
-    /// Runs the work on the queue: the source's perform function. The main thread; calls user code.
+    /// Runs the work on the queue. This is the source's perform function. Main thread only; calls user code.
     static func drain() {
         if isDraining { return Dispatch.drainMainQueue() }
         isDraining = true
-        // Retained, since the work may take the source away.
+        // The source is retained, because the work may remove it.
         let bits = source.load(ordering: .acquiring)
         let served = bits > inTheMaking ? SourcePointer(bitPattern: bits) : nil
         if let served {
@@ -37,11 +38,11 @@ enum MainQueue {
         isDraining = false
     }
 
-    /// Stored while a thread creates the source.
+    /// Stored in `source` while a thread creates the source.
     private static let inTheMaking: UInt = 1
 
-    /// Makes the loop serve the queue, if it is not served yet. False with errno: ENOSYS without libdispatch, otherwise as adding the source
-    /// failed. Any thread that has a loop.
+    /// Makes the loop serve the queue unless the queue is already served. Returns false with errno: ENOSYS without libdispatch, otherwise
+    /// the error of adding the source. Any thread that has a loop.
     static func serve(by loop: RunLoopPointer) -> Bool {
         guard Dispatch.isThere, let threadContext = ThreadContextPointer.current else {
             systemError = ENOSYS
@@ -53,7 +54,7 @@ enum MainQueue {
             SourceDetail())
         guard let new, loop.add(new, in: ModeName.common) else {
             if let new, new.item.release() == .dead { new.destroy() }
-            // Out of memory, or libdispatch's descriptor cannot be watched.
+            // Either memory ran out, or libdispatch's descriptor cannot be watched.
             source.store(0, ordering: .releasing)
             return false
         }
@@ -61,7 +62,7 @@ enum MainQueue {
         return true
     }
 
-    /// Takes away the source, which the caller then invalidates and releases; nil if there is none. Any thread.
+    /// Takes the source out of `source` and returns it to the caller, who invalidates and releases it; nil if there is none. Any thread.
     static func takeAway() -> SourcePointer? {
         let old = source.load(ordering: .acquiring)
         guard old > inTheMaking, source.compareExchange(expected: old, desired: 0, ordering: .acquiringAndReleasing).exchanged

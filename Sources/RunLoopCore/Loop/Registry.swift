@@ -1,20 +1,20 @@
 import CLinux
 import Synchronization
 
-/// All loops: one for each thread that has used the library, created at the first use and closed when the thread ends. No step of the
+/// All loops: one for each thread that has used the library, created at the first use and closed when the thread exits. No step of the
 /// iteration: called at these two moments, and by fork().
 enum Registry {
     private static let mutex = Mutex()
-    /// All loops ever created, with a thread or without: items of ended threads go on using their locks. Sorted by address, the
-    /// order in which locks are taken. Guarded by `mutex`, as the next three.
+    /// All loops ever created, with or without a thread, since items of exited threads continue to use their locks. Sorted by address, the
+    /// order in which locks are acquired. Guarded by `mutex`, like the next three variables.
     private nonisolated(unsafe) static var loops = PlainList<RunLoopPointer>()
     /// The memory of loops without a thread and without references. Never unmapped: see `ThreadContext`.
     private nonisolated(unsafe) static var unused = PlainList<RunLoopPointer>()
     private nonisolated(unsafe) static var main: RunLoopPointer?
-    /// In a child of fork() the thread that forked is the main thread, whatever the kernel's ids say.
+    /// Whether this is the child of a fork(): then the thread that forked counts as the main thread, whatever the kernel's ids are.
     private nonisolated(unsafe) static var mainIsForker = false
 
-    /// What the library sets up in the process, once. False if the process has no thread key left.
+    /// Sets up the process once. False if the process has no thread key left.
     private static let isPrepared: Bool = {
         guard Thread.prepareExit({ threadEnds($0) }) else { return false }
         Clock.sampleClocks()
@@ -22,7 +22,7 @@ enum Registry {
         return true
     }()
 
-    /// Sets up the process for rooms that need no loop but must be consistent in a child of fork(). False with ENOMEM.
+    /// Sets up the process for rooms that need no loop but must be consistent in the child of fork(). Returns false with ENOMEM.
     static func prepare() -> Bool {
         if !isPrepared { systemError = ENOMEM }
         return isPrepared
@@ -34,7 +34,7 @@ enum Registry {
         return makeCurrent()
     }
 
-    /// Gives the calling thread a loop: the main loop, which another thread may have created already, or its own.
+    /// Gives the calling thread a loop: the main loop, which another thread may have created already, or a loop for this thread alone.
     private static func makeCurrent() -> RunLoopPointer? {
         guard isPrepared else {
             systemError = ENOMEM
@@ -54,8 +54,8 @@ enum Registry {
         return loop
     }
 
-    /// The loop of the process's first thread or, in a child of fork(), of the thread that forked; created if that thread has not used the
-    /// library yet. nil if out of memory.
+    /// The loop of the process's first thread or, in the child of fork(), of the thread that forked. Created if that thread has not used
+    /// the library yet; nil if out of memory.
     static var mainLoop: RunLoopPointer? {
         if Thread.slot == nil && !mainIsForker && Thread.isMain { return current }
         guard isPrepared else { return nil }
@@ -65,7 +65,8 @@ enum Registry {
         return main
     }
 
-    /// Returns a loop that is ready for a thread: an unused one, or a new one; nil with errno if out of memory. Under `mutex`.
+    /// Returns a loop that is ready for a thread, either an unused one or a new one; nil with errno if out of memory. The caller holds
+    /// `mutex`.
     private static func makeLoop() -> RunLoopPointer? {
         guard loops.reserve(loops.count + 1), unused.reserve(loops.count + 1) else { return nil }
         let loop: RunLoopPointer
@@ -89,7 +90,8 @@ enum Registry {
         return loop
     }
 
-    /// The destructor of the thread key: closes the thread's loop. A thread that calls the library afterwards gets another loop.
+    /// The destructor of the thread key, which closes the thread's loop. If the thread calls the library afterwards, it is given another
+    /// loop.
     private static func threadEnds(_ slot: UnsafeMutableRawPointer?) {
         guard let threadContext = ThreadContextPointer.current, UnsafeMutableRawPointer(threadContext) == slot else { return }
         let loop = RunLoopPointer(threadContext)
@@ -97,15 +99,15 @@ enum Registry {
         loop.close()
         loop.trimCaches()
         Thread.slot = nil
-        // Every thread may use the main loop's handle (RLRunLoopGetMain), which counts no reference: it stays the valid handle of a closed
-        // loop.
+        // Any thread may use the main loop's handle without holding a reference (RLRunLoopGetMain). So this loop is not released: the
+        // handle remains valid and refers to a closed loop.
         mutex.lock()
         let isMain = main == loop
         mutex.unlock()
         if !isMain { loop.release() }
     }
 
-    /// A loop without a thread and without references can be the next thread's.
+    /// Makes a loop without a thread and without references available to the next thread.
     fileprivate static func recycle(_ loop: RunLoopPointer) {
         loop.pointee.threadContext.header.tag = 0
         mutex.lock()
@@ -115,8 +117,8 @@ enum Registry {
 
     // MARK: fork
 
-    /// Takes the locks of all loops and of the rooms above, on the forking thread, so that the child finds nothing half done. Ports, sockets
-    /// and `Misuse` lock theirs in handlers of their own.
+    /// Acquires the locks of all loops, the notification observers, the interned strings and the list of slabs, on the forking thread, so
+    /// that the child finds everything consistent. Ports, sockets and `Misuse` lock theirs in handlers of their own.
     private static func beforeFork() {
         mutex.lock()
         for index in 0..<loops.count { loops[index].threadContext.lockBeforeFork() }
@@ -136,12 +138,12 @@ enum Registry {
         mutex.unlock()
     }
 
-    /// Whether a thread that does not exist in this process was in a client's function with a cleanup handler. Written in the child of a
-    /// fork(), before it has threads.
+    /// Whether a thread that does not exist in this process was inside a client's callback with a cleanup handler. Written in the child of
+    /// fork(), before it has other threads.
     private nonisolated(unsafe) static var hasAbandonedCleanups = false
 
-    /// In a child of fork(): a cleanup handler for a call of this object's function, by a thread that does not exist here; nil if there is
-    /// none (left). The caller runs it. Any thread.
+    /// In the child of fork(), returns a cleanup handler that a thread which does not exist here had registered for a call on behalf of
+    /// this object; nil if none is left. The caller runs it. Any thread.
     @inline(never)
     static func takeAbandonedCleanup(of object: UnsafeMutableRawPointer) -> CleanupHandler? {
         if !hasAbandonedCleanups { return nil }
@@ -153,7 +155,7 @@ enum Registry {
         return nil
     }
 
-    /// Only the forking thread exists in the child. Its loop goes on; the others are abandoned.
+    /// Repairs the loops in the child, in which only the forking thread exists: that thread's loop continues, the others are abandoned.
     private static func afterForkInChild() {
         Membarrier.registerAfterFork()
         let survivor = ThreadContextPointer.current.map { RunLoopPointer($0) }
@@ -164,7 +166,7 @@ enum Registry {
                 continue
             }
             loop.threadContext.pointee.lock.resetOwnerAfterFork()
-            // The thread of a loop that is abandoned may have been about to close it.
+            // The thread of an abandoned loop may have been closing it when the process forked.
             if loop.pointee.isOpen || loop.pointee.sets.count > 0 { loop.abandon() }
         }
         for index in 0..<loops.count where loops[index].pointee.isAbandoned && loops[index].pointee.cleanupHandlers.count > 0 {
@@ -178,7 +180,8 @@ enum Registry {
 }
 
 extension RunLoopPointer {
-    /// RLRelease. Any thread. False, without effect, if the only reference left is that of the loop's own thread: the caller had none.
+    /// RLRelease. Returns false, without effect, if the only reference left is that of the loop's own thread: the caller had none. Any
+    /// thread.
     @discardableResult
     func release() -> Bool {
         if pointee.threadContext.header.releaseUnlessLast() { return true }

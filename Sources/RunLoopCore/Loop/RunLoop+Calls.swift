@@ -1,11 +1,11 @@
 import CLinux
 import Synchronization
 
-// Any step: calls that do not end normally, because the timer or observer has moved to another loop meanwhile, or because the thread has
-// ended in the client's function (pthread_exit, cancellation) or does not exist in the child of a fork().
+// Any step: calls that do not end normally, because the timer or observer has moved to another loop in the meantime, or because the thread
+// has exited inside the client's callback (pthread_exit, cancellation) or does not exist in the child of a fork().
 
 extension RunLoopPointer {
-    /// The thread has ended in calls that will never return: releases what was kept for them. Calls user code.
+    /// Releases what was retained for calls that will never return, because the thread is exiting inside them. Calls user code.
     func abandonCalls() {
         runCleanups()
         lock()
@@ -19,7 +19,7 @@ extension RunLoopPointer {
         for index in 0..<notifyingObservers.count { abandon(notifyingObservers[index]) }
     }
 
-    /// Runs all handlers, innermost first: an inner call may use what an outer one keeps alive.
+    /// Runs all cleanup handlers, innermost first, since an inner call may use what an outer one keeps alive.
     private func runCleanups() {
         while pointee.cleanupHandlers.count > 0 {
             let last = pointee.cleanupHandlers[pointee.cleanupHandlers.count - 1]
@@ -28,8 +28,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Registers what to do if the thread ends in the client's function that is called next. Returns the level for `popCleanup`.
-    /// Without memory, nothing is registered. O(1). The loop's thread.
+    /// Registers a handler for the case that the thread exits inside the client's callback that is called next. Returns the level to pass
+    /// to `popCleanup`. If memory runs out, registers nothing. O(1). Loop thread only.
     @inline(__always)
     func pushCleanup(_ cleanup: CleanupHandler) -> Int {
         let level = pointee.cleanupHandlers.count
@@ -37,23 +37,23 @@ extension RunLoopPointer {
         return level
     }
 
-    /// Changes the `part` of a handler for the next call. The loop's thread.
+    /// Changes the `part` of a handler for the next call. Loop thread only.
     func updateCleanup(_ level: Int, part: UnsafeMutableRawPointer?) {
         if level < pointee.cleanupHandlers.count { pointee.cleanupHandlers[level].part = part }
     }
 
-    /// The call has returned: removes the handler. The loop's thread.
+    /// Removes the handler after the call has returned. Loop thread only.
     func popCleanup(_ level: Int) { pointee.cleanupHandlers.truncate(to: level) }
 
-    /// How many handlers are registered for an object. The loop's thread.
+    /// Returns how many handlers are registered for an object. Loop thread only.
     func countCleanups(of object: UnsafeMutableRawPointer) -> UInt32 {
         var count: UInt32 = 0
         for level in 0..<pointee.cleanupHandlers.count where pointee.cleanupHandlers[level].object == object { count += 1 }
         return count
     }
 
-    /// Takes out a handler that is registered for an object. The loop's thread, or under `Registry`'s mutex in a child that has no such
-    /// thread.
+    /// Removes and returns a handler that is registered for an object; nil if there is none. Loop thread only; in a child process without
+    /// that thread, the caller holds `Registry`'s mutex instead.
     func takeCleanup(of object: UnsafeMutableRawPointer) -> CleanupHandler? {
         for level in 0..<pointee.cleanupHandlers.count where pointee.cleanupHandlers[level].object == object {
             let handler = pointee.cleanupHandlers[level]
@@ -63,8 +63,8 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// The thread has ended in this timer's function. A one-shot timer counts as fired; a repeating one continues if it is in another loop
-    /// by now.
+    /// Ends the call of a timer inside whose callback the thread has exited. A one-shot timer counts as fired. A repeating one continues if
+    /// it has moved to another loop.
     private func abandon(_ timer: TimerPointer) {
         if let detail = timer.detail, let retained = detail.pointee.retainedInfo {
             detail.pointee.retainedInfo = nil
@@ -74,7 +74,7 @@ extension RunLoopPointer {
         let owner = timer.item.lock()
         timer.pointee.item.clear([.firing, .away])
         if timer.pointee.set != nil {
-            // The internal reference of the call keeps it alive.
+            // The internal reference of the call keeps the timer alive.
             if owner == threadContext { _ = timer.leaveSet() } else { RunLoopPointer(owner).resume(timer) }
         }
         let owed = timer.takeOwedRelease()
@@ -84,7 +84,8 @@ extension RunLoopPointer {
         if isDead { timer.destroy() }
     }
 
-    /// The thread has ended while this observer was to be called, or in its function. One that does not repeat counts as called.
+    /// Ends the notification of an observer if the thread has exited before the observer was called, or inside its callback. An observer
+    /// that was called and does not repeat is invalidated.
     private func abandon(_ call: ObserverCall) {
         if call.state == .done { return }
         let observer = call.observer
@@ -101,16 +102,16 @@ extension RunLoopPointer {
         return taken
     }
 
-    /// In a child of fork(): marks this loop's timers and observers as not being called, since those calls never return. They can
-    /// then be called by other loops. What the calls owe to the context is released when the item is destroyed. Under all locks; calls no
-    /// user code, and so destroys no item: one without references is lost.
+    /// In the child of fork(), marks the timers and observers of this loop as not being called, since those calls never return. Other loops
+    /// may then call them. What such a call owes to the context is released when the item is destroyed. The caller holds all locks. Calls
+    /// no user code, and therefore destroys no item: the memory of one without references is leaked.
     func abandonItems() {
         for index in 0..<pointee.firing.count {
             let timer = pointee.firing[index]
             timer.pointee.item.clear([.firing, .away])
             let its = RunLoopPointer(timer.pointee.item.owner)
-            // A timer that is in no queue would be lost in a loop that is gone, so it leaves that loop. In another loop, a one-shot timer
-            // counts as fired and stays parked.
+            // A timer that was firing is in no queue, so in a loop that is gone it would be lost: it leaves that loop. In the surviving
+            // loop a repeating timer is queued again, and a one-shot timer counts as fired and stays parked.
             if timer.pointee.set != nil, !its.isCurrent {
                 _ = timer.leaveSet()
             } else if timer.pointee.set != nil, timer.pointee.item.has(.repeats) {
@@ -124,7 +125,7 @@ extension RunLoopPointer {
             _ = observer.item.releaseInternal()
         }
         for index in 0..<pointee.signalledBatch.count { pointee.signalledBatch[index].resetAfterFork() }
-        // Functions that were being called wait again, to be cancelled.
+        // Functions that were being called become waiting functions again, so that they are cancelled.
         for level in 0..<pointee.batches.count where pointee.batches[level].isCalling {
             pointee.batches[level].next -= 1
             pointee.batches[level].isCalling = false
@@ -136,50 +137,50 @@ extension RunLoopPointer {
 }
 
 extension CleanupHandler {
-    /// Without a lock; may call user code.
+    /// Runs the handler. Call without a lock held. May call user code.
     func run() { function(object, part, info) }
 }
 
-/// What the calling thread owns while it calls a source's `schedule`, `cancel`, `equal` or `hash`: cleanup handlers release it if the
-/// thread ends there. None of it may lie on the thread's stack, which is gone by then. A thread without a loop registers nothing.
+/// What the calling thread owns while it calls a source's `schedule`, `cancel`, `equal` or `hash`. Cleanup handlers release it if the
+/// thread exits there. None of it may be stored on the thread's stack, which is gone by then. A thread without a loop registers nothing.
 struct HeldWhileCalling: ~Copyable {
     private let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
     private let level: Int
 
-    /// Begins with nothing noted. Any thread.
+    /// Begins with nothing recorded. Any thread.
     init() { level = loop?.pointee.cleanupHandlers.count ?? 0 }
 
-    /// The calls have returned: removes the handlers, and the caller releases what was noted.
+    /// Removes the handlers after the calls have returned. The caller then releases what was recorded.
     consuming func end() { loop?.popCleanup(level) }
 
-    /// Notes something that `function` releases.
+    /// Records an object for `function` to release.
     @inline(never)
     func note(_ object: UnsafeMutableRawPointer, _ function: @escaping CleanupHandler.Function) {
         _ = loop?.pushCleanup(CleanupHandler(function: function, object: object))
     }
 
-    /// Notes a reference to a source. In a child of fork() without this thread the invalidation of the source releases it.
+    /// Records a reference to a source. In the child of a fork() without this thread, invalidating the source releases the reference.
     @inline(never)
     func note(_ source: SourcePointer) {
         note(source) { source, _, _ in RunLoopPointer.abandon(Handle.storage(UnsafeRawPointer(source))) }
     }
 
-    /// Notes a list of sources, with a reference to each. The list may be reordered meanwhile.
+    /// Records a list of sources, with a reference to each. The list may be reordered meanwhile.
     func note(_ sources: borrowing PlainList<SourcePointer>) {
         noteMemory(sources.elements)
         for index in 0..<sources.count { note(sources[index]) }
     }
 
-    /// Notes memory that is to be freed.
+    /// Records memory to be freed.
     func noteMemory(_ memory: UnsafeMutableRawPointer?) {
         if let memory { note(memory) { memory, _, _ in free(memory) } }
     }
 }
 
-// Timers that move to another loop while their function runs.
+// Timers that move to another loop while their callback is running.
 
 extension RunLoopPointer {
-    /// A timer moves to this loop. Under both locks.
+    /// Makes this loop the owner of a timer. The caller holds the locks of both loops.
     func takeOwnership(of timer: TimerPointer) {
         timer.pointee.item.setOwner(threadContext)
         if !timer.pointee.item.has(.firing) { return }
@@ -187,40 +188,40 @@ extension RunLoopPointer {
         if !isCalling(timer) { timer.pointee.item.set(.away) }
     }
 
-    /// If another loop is running the timer's function, queues the timer at the end of time, so that this loop finds all its timers when it
-    /// ends. Under the lock.
+    /// Parks the timer if another loop is running its callback: queues it for the far future, so that this loop finds all its timers when
+    /// it closes. The caller holds the lock.
     @inline(never)
     func park(_ timer: TimerPointer) {
         if timer.pointee.item.has(.away) { queue(timer, at: .max) }
     }
 
-    /// Ends parking: queues the timer for its deadline. Under the lock.
+    /// Ends parking: queues the timer for its deadline. The caller holds the lock.
     func resume(_ timer: TimerPointer) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.remove(timer)
         enqueue(timer)
     }
 
-    /// Whether this loop is calling the timer's function. O(1), as calls are seldom nested. Under the lock.
+    /// Whether this loop is running the timer's callback. O(1), as calls are seldom nested. The caller holds the lock.
     func isCalling(_ timer: TimerPointer) -> Bool {
         for index in 0..<pointee.firing.count where pointee.firing[index] == timer { return true }
         return false
     }
 
-    /// Whether this loop is calling the observer's function. Under the locks of the loop and the observer.
+    /// Whether this loop is running the observer's callback. The caller holds the locks of the loop and of the observer.
     func isCalling(_ observer: ObserverPointer) -> Bool {
         for index in 0..<pointee.notifyingObservers.count
         where pointee.notifyingObservers[index].observer == observer && pointee.notifyingObservers[index].state == .called { return true }
         return false
     }
 
-    /// Ends the call of a timer that has moved to another loop: changes this loop's list under this loop's lock, the rest under the new
-    /// one's. Returns with the lock of the timer's owner held and the timer out of its queue.
+    /// Ends the call of a timer that has moved to another loop, whose context `owner` is locked on entry. Changes this loop's list with
+    /// this loop's lock held, the rest with the lock of the timer's owner, which is held on return. The timer is then out of its queue.
     func finishElsewhere(_ timer: TimerPointer, _ owner: ThreadContextPointer) -> ThreadContextPointer {
         owner.unlock()
         locked { pointee.firing.truncate(to: pointee.firing.count - 1) }
         let owner = timer.item.lock()
         timer.pointee.set?.pointee.timers.remove(timer)
-        // A one-shot timer ends, and may be the last of its mode there.
+        // A one-shot timer ends, and may be the last item of its mode in that loop.
         RunLoopPointer(owner).noteEmptied()
         return owner
     }

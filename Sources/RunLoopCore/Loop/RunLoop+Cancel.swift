@@ -1,11 +1,11 @@
 import CLinux
 
-// Cancelling functions that wait to be called, by any thread or by the end of the loop. No step of the iteration.
+// Cancelling functions that wait to be called, on behalf of a client or because the loop closes. No step of the iteration.
 
 extension RunLoopPointer {
-    /// RLRunLoopCancelPerformFunction: returns how many requests it has cancelled. O(number of requests). Any thread; calls release
-    /// functions. Since any of these may end the thread, all requests are taken out before the first call, and the loop knows which release
-    /// functions are left to call.
+    /// RLRunLoopCancelPerformFunction: returns how many requests were cancelled. O(number of requests). Any thread; calls release
+    /// functions. Any of these may end the thread. Therefore all requests are taken out before the first call, and the loop records which
+    /// release functions are still to be called.
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)
         let delayed = cancelDelayed(choice)
@@ -19,14 +19,15 @@ extension RunLoopPointer {
         return delayed + withdrawn
     }
 
-    /// Takes out all chosen requests, which will never run, and wakes the threads that wait for them; returns how many. Their release
-    /// functions, if there are any, are left to `nextRelease` of this withdrawal. Needs no memory. Any thread.
+    /// Takes out all chosen requests, which will never run, and wakes the threads that wait for them. Returns how many there were. Their
+    /// release functions, if any, are left for `nextRelease` with this withdrawal. Does not depend on memory being available. Any thread.
     func withdraw(_ choice: PerformChoice, _ withdrawal: Int = 0) -> Int {
         var total = 0
         var count = 0
         withUnsafeTemporaryAllocation(of: PerformRequest.self, capacity: 32) { few in
             repeat {
-                // Each search walks the whole queue. So if there were more than 32, the next one makes room for all, if there is memory.
+                // Each search walks the whole queue. So if the first one found more than fits, the next one makes room for all, memory
+                // permitting.
                 var many = PlainList<PerformRequest>()
                 if count > 0 { _ = many.reserve(locked { queuedCount }) }
                 let memory = UnsafeMutableBufferPointer(start: many.elements, count: many.capacity)
@@ -44,8 +45,8 @@ extension RunLoopPointer {
         return total
     }
 
-    /// Moves the release functions of requests that were taken out into the list `withdrawn`: after those of the same withdrawal, or to its
-    /// beginning. Under the lock.
+    /// Moves the release functions of requests that were taken out into the list `withdrawn`: behind those of this withdrawal if there are
+    /// any, otherwise to the front. The caller holds the lock.
     private func keepReleases(of taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: Int, _ withdrawal: Int) {
         var last: PerformExtraPointer?
         var next = pointee.withdrawn
@@ -67,7 +68,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Takes out the first release function that this withdrawal, or with nil any, still has to call; nil if there is none. Under the lock.
+    /// Takes out the first release function that this withdrawal, or any if it is nil, still has to call. Returns nil if there is none. The
+    /// caller holds the lock.
     func nextRelease(_ withdrawal: Int?) -> PerformExtraPointer? {
         var previous: PerformExtraPointer?
         var next = pointee.withdrawn
@@ -80,7 +82,7 @@ extension RunLoopPointer {
         return extra
     }
 
-    /// One more than the number of requests that may be waiting. Under the lock.
+    /// One more than the number of requests that may be waiting. The caller holds the lock.
     private var queuedCount: Int {
         takeIntoHeld()
         var count = pointee.held.count
@@ -88,7 +90,7 @@ extension RunLoopPointer {
         return count + 1
     }
 
-    /// Takes as many of the chosen requests as there is room for, and counts them. Under the lock.
+    /// Takes as many of the chosen requests as there is room for, and counts them. The caller holds the lock.
     private func take(
         _ choice: PerformChoice, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
@@ -109,7 +111,7 @@ extension RunLoopPointer {
         pointee.heldStart = 0
     }
 
-    /// Takes the request at `place` if it is chosen and there is room: leaves it there marked as cancelled. Under the lock.
+    /// Takes the request at `place` if it is chosen and there is room, and leaves an entry marked as cancelled. The caller holds the lock.
     private func take(
         _ place: UnsafeMutablePointer<PerformRequest>, _ choice: PerformChoice,
         into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
@@ -122,7 +124,7 @@ extension RunLoopPointer {
 
     // MARK: the end of the thread
 
-    /// The thread ends: drops all requests, which will never run. Calls release functions.
+    /// Drops all requests when the thread exits: they will never run. Calls release functions.
     func dropRequests() {
         var requests = PlainList<PerformRequest>()
         locked {
@@ -136,7 +138,7 @@ extension RunLoopPointer {
         while let extra = locked({ nextRelease(nil) }) { PerformRequest.finish(extra, .loopIsGone) }
     }
 
-    /// Collects what is left of a batch whose function has ended the thread. Under the lock.
+    /// Collects what is left of a batch inside one of whose functions the thread has exited. The caller holds the lock.
     @inline(never)
     private func collect(_ batch: PerformBatch, into requests: inout PlainList<PerformRequest>) {
         for index in 0..<batch.kept { _ = requests.append(batch.requests[index]) }

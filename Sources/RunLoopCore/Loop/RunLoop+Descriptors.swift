@@ -1,27 +1,27 @@
 import CLinux
 import Synchronization
 
-// Sources on descriptors: which watches there are and what they are interested in. Several sources may share a watch. No step of
-// the iteration, except that step 7 asks `target` what to wait for; calling the sources is `RunLoop+ReadyDescriptors.swift`.
+// Sources on descriptors: which watches there are, and what they are interested in. Several sources may share a watch. No step of the
+// iteration, except that step 7 calls `target` to find out what to wait for. The sources are called by `RunLoop+ReadyDescriptors.swift`.
 
 extension RunLoopPointer {
     // MARK: watching
 
-    /// Begins to watch the descriptor of a registration that was just added to the loop. One epoll_ctl if the source waits for
-    /// something. Under the lock; false if out of memory.
+    /// Starts watching the descriptor of a registration that was just added to the loop. One epoll_ctl if the source is interested in
+    /// anything. Returns false if out of memory. The caller holds the lock.
     func watch(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
-        // As if the source had just had its turn: one that is removed and added again goes after the others, and takes part from the next
-        // pass on.
+        // The source counts as having just had its turn. So one that is removed and added again goes behind the others, and takes part from
+        // the next pass on.
         registration.lastDispatch = pointee.dispatchStamp
         let error = systemError
         guard beginWatching(fd, for: registration) else { return false }
-        // What the kernel refused for now is tried again later, so it is no failure.
+        // What the kernel refuses for the moment is retried later, so that is no failure.
         systemError = error
         if registration.source.rank != 0 { pointee.orderedRegistrations += 1 }
         return true
     }
 
-    /// Adds a registration to the watch on its descriptor, or makes a watch. False if out of memory. Under the lock.
+    /// Adds a registration to the watch on its descriptor, or creates a watch. Returns false if out of memory. The caller holds the lock.
     private func beginWatching(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
         if let index = pointee.poller.index(of: fd), !hasLostFile(index) {
             if pointee.poller[index].hasTagOfSource { pointee.poller.registrations(index)?.source.advanceGeneration() }
@@ -33,7 +33,7 @@ extension RunLoopPointer {
         let source = registration.source
         let tag = registration == source.inlineRegistration ? source.eventTag : nil
         guard let index = pointee.poller.add(fd, interest: source.epollInterest, client: tag ?? registration.asClient) else {
-            // The tag may have been registered for a moment, and an event with it fetched.
+            // The tag may have been registered with epoll for a moment, and an event with this tag fetched.
             if tag != nil { source.advanceGeneration() }
             return false
         }
@@ -42,8 +42,8 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Whether the file of a watch has been closed and its number now stands for another file; the next pass reports that. Sources that are
-    /// added from now on mean the new file.
+    /// Whether the file of a watch has been closed, so that its descriptor number stands for another file or for none. The next pass
+    /// reports that. Sources that are added from here on refer to the new file. The caller holds the lock.
     private func hasLostFile(_ index: Int) -> Bool {
         if !pointee.poller.hasLostFile(index) { return false }
         noteWatchTrouble(WatchTrouble.lost)
@@ -59,7 +59,8 @@ extension RunLoopPointer {
         return pointee.poller[watch].state == .broken && pointee.poller[watch].fd >= 0
     }
 
-    /// Inserts the loop's newest registration into the list of its watch, after those of the same or a lower order. Under the lock.
+    /// Inserts the loop's newest registration into the list of its watch, behind those of the same or a lower order. The caller holds the
+    /// lock.
     private func insert(_ registration: RegistrationPointer, onWatch index: Int) {
         registration.watch = index
         let order = registration.source.pointee.order
@@ -75,7 +76,7 @@ extension RunLoopPointer {
         pointee.poller.setClient(first.asClient, at: index)
     }
 
-    /// Stops watching a descriptor for a registration; the last one ends the watch. Under the lock.
+    /// Stops watching a descriptor for a registration; if it is the last one, removes the watch. The caller holds the lock.
     func unwatch(_ registration: RegistrationPointer) {
         let index = registration.watch.unsafelyUnwrapped
         registration.watch = nil
@@ -95,12 +96,12 @@ extension RunLoopPointer {
         pointee.poller.setInterest(interest(onWatch: index), at: index)
     }
 
-    /// Computes anew the interest of a registration's watch. epoll is told when the loop waits next. Under the lock.
+    /// Recomputes the interest of a registration's watch. epoll is updated when the loop next waits. The caller holds the lock.
     func updateInterest(of registration: RegistrationPointer) {
         if let index = registration.watch { pointee.poller.setInterest(interest(onWatch: index), at: index) }
     }
 
-    /// The interest of all sources on a watch, those of other modes included.
+    /// The interest of all sources on a watch, including those of other modes. The caller holds the lock.
     func interest(onWatch index: Int) -> Events {
         var events: Events = []
         var next = pointee.poller.registrations(index)
@@ -111,8 +112,8 @@ extension RunLoopPointer {
         return events
     }
 
-    /// Registers interest again where epoll has been told less than `mode` is interested in, because the modes that ran did not
-    /// want more or the system was out of memory. Under the lock.
+    /// Registers interest again where less is registered with epoll than `mode` is interested in, because the modes that ran did not want
+    /// more or the system was out of memory. The caller holds the lock.
     func revisitWatches(_ mode: ModePointer) {
         pointee.mustRevisitWatches = false
         if pointee.poller.underRegisteredCount == 0 { return }
@@ -123,7 +124,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Registers what a watch's sources are interested in; a failure is noted for a later pass. Under the lock.
+    /// Registers what a watch's sources are interested in. A failure is recorded for a later pass. The caller holds the lock.
     @inline(never)
     private func listen(_ index: Int) {
         if !pointee.poller.listen(index) { tryAgainLater() }
@@ -131,8 +132,8 @@ extension RunLoopPointer {
         advanceGenerationIfSilent(index)
     }
 
-    /// Makes events of a watch that is no longer in the epoll set match nothing. epoll may go on reporting a file that was closed
-    /// before it left the set and is open elsewhere. Under the lock.
+    /// Makes events of a watch that is no longer in the epoll set match nothing, as epoll may continue to report a file that was closed
+    /// before it left the set and is still open elsewhere. The caller holds the lock.
     func advanceGenerationIfSilent(_ index: Int) {
         let watch = pointee.poller[index]
         guard watch.hasTagOfSource, watch.state != .listening, let registration = watch.registrations else { return }
@@ -140,10 +141,10 @@ extension RunLoopPointer {
         pointee.poller.setClient(registration.source.eventTag ?? registration.asClient, at: index)
     }
 
-    /// Whether some source of the mode on this watch is interested in something. Under the lock.
+    /// Whether some source of the mode on this watch is interested in any event. The caller holds the lock.
     func hasInterest(onWatch index: Int, _ mode: ModePointer) -> Bool { !interest(onWatch: index, mode).isEmpty }
 
-    /// The interest of the mode's sources on a watch. Under the lock.
+    /// The interest of the mode's sources on a watch. The caller holds the lock.
     func interest(onWatch index: Int, _ mode: ModePointer) -> Events {
         var events: Events = []
         var next = pointee.poller.registrations(index)
@@ -155,14 +156,14 @@ extension RunLoopPointer {
     }
 }
 
-// Watches that are registered for less than they should be for a while, and what is done about them.
+// Watches for which too little is registered for a while, and how they are repaired.
 
 extension RunLoopPointer {
-    /// How long after a failure for want of memory or descriptors the loop registers watches again, in nanoseconds.
+    /// The time after which the loop retries watches that failed for lack of memory or descriptors, in nanoseconds.
     private static var retryInterval: UInt64 { 50_000_000 }
 
-    /// Some watch could not be registered: a later pass retries. The first call sets the time, which later ones leave as it is. Under the
-    /// lock.
+    /// Makes a later pass retry a watch that could not be registered. The first call sets the time, which later calls leave unchanged. The
+    /// caller holds the lock.
     func tryAgainLater() {
         if hasWatchTrouble(WatchTrouble.failed) { return }
         noteWatchTrouble(WatchTrouble.failed)
@@ -170,7 +171,7 @@ extension RunLoopPointer {
         if hasWatchTrouble(WatchTrouble.hostWaits) { pointee.guest.retryDeadline = deadline } else { pointee.retryDeadline = deadline }
     }
 
-    /// What to wait for in this mode, after epoll has been told of all changes. Under the lock.
+    /// Returns what to wait for in this mode, after all changes have been registered with epoll. The caller holds the lock.
     func target(_ mode: ModePointer) -> EventBatch.Target {
         if pointee.poller.hasUnconnected { lookAtUnconnected() }
         if pointee.poller.hasChanges { applyChanges() }
@@ -188,9 +189,9 @@ extension RunLoopPointer {
             hasUnreportedConnects: pointee.poller.unreportedConnectCount > 0)
     }
 
-    /// Whether a watch that was reported as hung up is of a socket that is not connected, or was not a moment ago: no client wants
-    /// to know that. If it is not connected, epoll will not report it again. Up to three system calls and one epoll_ctl. Under
-    /// the lock.
+    /// Whether a watch that was reported as hung up belongs to a socket that is not connected, or was not a moment ago: no client wants
+    /// that event. If the socket is not connected, makes the watch wait for the connection, so that epoll does not keep reporting the
+    /// hang-up. Up to three system calls and one epoll_ctl. The caller holds the lock.
     @inline(never)
     func isUnconnected(_ index: Int) -> Bool {
         let hangUp = Sockets.hangUp(of: pointee.poller[index].fd)
@@ -204,19 +205,20 @@ extension RunLoopPointer {
         }
     }
 
-    /// Registers the sockets that are no longer unconnected as ordinary watches again. Under the lock.
+    /// Registers the sockets that are no longer unconnected as ordinary watches again. The caller holds the lock.
     private func lookAtUnconnected() {
         var position = 0
         while let index = pointee.poller.takeConnected(from: &position) { listen(index) }
     }
 
-    /// Registers the interest that has grown since the loop last waited. Under the lock.
+    /// Registers the interest that has grown since the loop last waited. The caller holds the lock.
     private func applyChanges() {
         while let index = pointee.poller.takeChange() { listen(index) }
     }
 
-    /// At the beginning of a pass: ends a host's wait, retries the watches that could not be registered, if their time has come, and reports,
-    /// once, a descriptor that was closed before its source was invalidated. The loop's thread, without the lock; may call the error handler.
+    /// Called at the beginning of a pass. Ends a host's wait, retries the watches that could not be registered, if their time has come, and
+    /// reports, once, a descriptor that was closed before its source was invalidated. Loop thread only; call without the lock held. May
+    /// call the error handler.
     func handleWatchTrouble() {
         if hasWatchTrouble { handleWatchTroubleSlow() }
     }
@@ -227,17 +229,17 @@ extension RunLoopPointer {
     /// Whether there is trouble of this kind. One load.
     func hasWatchTrouble(_ kind: UInt32) -> Bool { pointee.watchTrouble.load(ordering: .relaxed) & kind != 0 }
 
-    /// Notes trouble of this kind for the next pass. Under the lock.
+    /// Records trouble of this kind for the next pass. The caller holds the lock.
     func noteWatchTrouble(_ kind: UInt32) {
         pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) | kind, ordering: .relaxed)
     }
 
-    /// Forgets trouble of these kinds. Under the lock.
+    /// Clears trouble of these kinds. The caller holds the lock.
     func clearWatchTrouble(_ kinds: UInt32) {
         pointee.watchTrouble.store(pointee.watchTrouble.load(ordering: .relaxed) & ~kinds, ordering: .relaxed)
     }
 
-    /// The rest of `handleWatchTrouble`.
+    /// Does the work of `handleWatchTrouble` if there is any.
     private func handleWatchTroubleSlow() {
         takeOverFromHost()
         lock()
@@ -260,7 +262,7 @@ extension RunLoopPointer {
 }
 
 extension SourcePointer {
-    /// The order among ready descriptors, lowest first. A client's version-1 source only stores its order, as in CFRunLoop.
+    /// The order among ready descriptors, lowest first. A client's version-1 source stores its order without effect, as in CFRunLoop.
     var rank: Int { pointee.item.has(.isInternal) ? pointee.order : 0 }
 }
 
@@ -271,7 +273,7 @@ extension Poller {
 }
 
 extension Poller.Watch {
-    /// Whether the watch has one client, the first registration of a source, and epoll reports the tag of that source.
+    /// Whether epoll reports the tag of a source for this watch. The watch then has one client, the inline registration of that source.
     var hasTagOfSource: Bool { client & 1 != 0 }
 
     /// The first registration on the watch.
@@ -281,6 +283,6 @@ extension Poller.Watch {
 }
 
 extension RegistrationPointer {
-    /// The registration as the poller's number for its client: an address, and so even.
+    /// The number by which the poller knows the registration as a client. Even, because it is an address.
     fileprivate var asClient: UInt64 { UInt64(UInt(bitPattern: self)) }
 }

@@ -1,10 +1,10 @@
-// Equal sources (see `SourcePointer.equals`): a mode takes only one of them, as in CFRunLoop. No step of the iteration: called when a
-// source is added or removed. The contexts' equal functions are user code, so they are called without the lock, and what they returned
-// is used under it. A loop rarely has equal sources; without them this costs one look into the table.
+// Equal sources (see `SourcePointer.equals`): a mode accepts only one of them, as in CFRunLoop. No step of the iteration: called when a
+// source is added or removed. The contexts' equal functions are user code. So they are called without the lock held, and their results are
+// used with the lock held. A loop rarely has equal sources; without them, this costs one look-up in the table.
 
 extension RunLoopPointer {
-    /// Locks the source's owner and this loop, and returns the owner, after the client's equal function has compared the source with all
-    /// sources of this loop, in whatever mode, that may equal it. Any thread; calls equal.
+    /// Locks the source's owner and this loop, and returns the owner. Before that, the client's equal function has compared the source with
+    /// every source of this loop, in whatever mode, that may equal it. Any thread; calls equal.
     func lock(_ source: SourcePointer, _ hash: UInt32, after comparisons: inout SourceComparisons) -> ThreadContextPointer {
         while true {
             let owner = source.item.lock(and: threadContext)
@@ -15,7 +15,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Compares the source with all sources of this loop, in whatever mode, that may equal it. O(1) on average. Any thread; calls equal.
+    /// Compares the source with every source of this loop, in whatever mode, that may equal it. O(1) on average. Any thread; calls equal.
     func compare(_ source: SourcePointer, _ hash: UInt32) -> SourceComparisons {
         var comparisons = SourceComparisons()
         locked { forEachLikely(source, hash) { comparisons.add(source, $0.source) } }
@@ -23,7 +23,7 @@ extension RunLoopPointer {
         return comparisons
     }
 
-    /// Calls `body` for the other sources that equal this one unless the client's function says otherwise. Under the lock.
+    /// Calls `body` for the other sources that equal this one unless the client's equal function says otherwise. The caller holds the lock.
     private func forEachLikely(_ source: SourcePointer, _ hash: UInt32, _ body: (RegistrationPointer) -> Void) {
         pointee.registrations.forEach(hash: hash) { registration in
             let other = registration.source
@@ -31,14 +31,15 @@ extension RunLoopPointer {
         }
     }
 
-    /// The modes that a source is in; nil if it is not in this loop. `hash`: `SourcePointer.hash` of the source. Under the lock.
+    /// Returns the set of the modes that a source is in; nil if it is not in this loop. `hash`: the source's `SourcePointer.hash`. The
+    /// caller holds the lock.
     private func modeSet(of source: SourcePointer, _ hash: UInt32) -> ModeSetPointer? {
         var set: ModeSetPointer?
         pointee.registrations.forEach(hash: hash) { if $0.source == source { set = $0.set } }
         return set
     }
 
-    /// Whether a source that equals this one is in the chosen mode. Under the lock.
+    /// Whether a source that equals this one is in the chosen mode. The caller holds the lock.
     func hasEqual(
         to source: SourcePointer, _ hash: UInt32, in choice: ModeChoice, by comparisons: borrowing SourceComparisons
     ) -> Bool {
@@ -47,8 +48,8 @@ extension RunLoopPointer {
         return hasEqual
     }
 
-    /// Adds to `modes` the modes in which a source belongs when it is added to the chosen one: those it has in `old`, and the
-    /// chosen ones that have no source which equals it. False if out of memory. Under the lock.
+    /// Adds to `modes` the modes that a source is in once it is added to the chosen one: those of `old`, and those of the chosen ones that
+    /// have no equal source. Returns false if out of memory. The caller holds the lock.
     func unite(
         _ modes: inout BitSet, _ old: ModeSetPointer?, _ choice: ModeChoice, of source: SourcePointer, _ hash: UInt32,
         by comparisons: borrowing SourceComparisons
@@ -63,7 +64,7 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Locks this loop, after the clients' equal functions have compared the sources of the common modes with those of the mode that may
+    /// Locks this loop after the clients' equal functions have compared the sources of the common modes with those of the mode that may
     /// equal them. Any thread; calls equal.
     func lock(beforeCommon name: StringPointer, after comparisons: inout SourceComparisons) {
         while true {
@@ -75,8 +76,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Adds to `comparisons` each source that the mode would get by becoming common, paired with each source in the mode that may equal it.
-    /// Under the lock.
+    /// Adds to `comparisons` each source that the mode would gain by becoming common, paired with each source in the mode that may equal
+    /// it. The caller holds the lock.
     private func addCommonSources(beside mode: ModePointer, to comparisons: inout SourceComparisons) {
         pointee.registrations.forEach { registration in
             guard joins(registration, mode) else { return }
@@ -86,13 +87,13 @@ extension RunLoopPointer {
         }
     }
 
-    /// Whether a source comes into the mode when the mode becomes common, unless an equal one is there. Under the lock.
+    /// Whether a source joins the mode when the mode becomes common, unless an equal source is in the mode. The caller holds the lock.
     func joins(_ registration: RegistrationPointer, _ mode: ModePointer) -> Bool {
         contains(registration.set, .common) && !contains(registration.set, .mode(mode))
     }
 
-    /// Removes these sources from the mode, into which they came when it became common, before another thread can see them there. If memory
-    /// runs out, a source stays. Under the lock.
+    /// Removes these sources from the mode that they joined when it became common, before another thread can see them there. If memory runs
+    /// out, a source stays in the mode. The caller holds the lock.
     func leave(_ mode: ModePointer, _ sources: borrowing PlainList<SourcePointer>) {
         if sources.count == 0 { return }
         pointee.registrations.forEach { registration in

@@ -1,34 +1,35 @@
 import Synchronization
 
-/// A loop whose thread waits in a host's own poll, between calls of RLRunLoopPrepareGuest and RLRunLoopDispatchGuest.
+/// The state of a guest: a loop whose thread waits in a host's own poll between calls of RLRunLoopPrepareGuest and RLRunLoopDispatchGuest.
 ///
-/// The host polls a descriptor of ours (`HostDescriptors`). While it may, the wake word says that the loop sleeps in epoll. So whatever
-/// ends a sleep makes that descriptor readable, with one write to the eventfd, and the functions that wake a loop know nothing of hosts.
-/// `WatchTrouble.hostWaits` is set as long as the word is left like that; a pass, which looks at that anyway, takes the word back.
-/// Tests/model/guest.pml checks that no wake-up is lost.
+/// The host polls one descriptor of the loop (`HostDescriptors`). While it may do so, the wake word says that the loop sleeps in epoll. So
+/// everything that ends a sleep makes that descriptor readable, with one write to the eventfd, and the functions that wake a loop need no
+/// knowledge of hosts. `WatchTrouble.hostWaits` is set as long as the word is left like that. Each pass checks these bits anyway, and takes
+/// the word back. Tests/model/guest.pml checks that no wake-up is lost.
 struct Guest: BitwiseCopyable {
-    /// Since RLRunLoopPrepareGuest, until RLRunLoopLeaveGuest.
+    /// Set by RLRunLoopPrepareGuest, cleared by RLRunLoopLeaveGuest.
     var isOn = false
-    /// The host's descriptor also becomes readable when a timer is due: RLRunLoopPrepareGuest was called with a timer.
+    /// Whether the host's descriptor also becomes readable when a timer is due: RLRunLoopPrepareGuest was called with a timer.
     var hasTimer = false
-    /// The host's descriptor is readable by a write to the eventfd, or will be.
+    /// Whether a write to the eventfd has made the host's descriptor readable, or is about to.
     var isSignalled = false
-    /// Holds the value of `RunLoopStorage.retryDeadline` while the host waits, since that is then in the past. For a host may begin to wait
-    /// in a callback of a run. When the callback returns, that run must not sleep on a wake word that says it sleeps already. A deadline in
-    /// the past keeps it from sleeping, and its next pass takes the word back.
+    /// The value of `RunLoopStorage.retryDeadline` while the host waits, when that field is set to the past. The reason is that a host may
+    /// begin to wait inside a callback of a run. When the callback returns, that run must not sleep on a wake word that says it is asleep
+    /// already. A deadline in the past keeps it from sleeping, and its next pass takes the word back.
     var retryDeadline = Instant.never
-    /// `RunLoopStorage.defaultSet`, which is nil while the host waits: the shortcut that adds a timer to it would not tell the host.
+    /// The value of `RunLoopStorage.defaultSet` while the host waits, when that field is nil: the shortcut that adds a timer to that set
+    /// would not notify the host.
     var defaultSet: ModeSetPointer?
 }
 
-// Step 7, the sleep, in a host's poll. All on the loop's thread.
+// Step 7: the sleep, spent in a host's poll. Loop thread only.
 
 extension RunLoopPointer {
-    /// How often to look at sockets of which epoll does not report that they were connected, in nanoseconds.
+    /// How often to check sockets for which epoll does not report that they were connected, in nanoseconds.
     private static var lookInterval: UInt64 { 100_000_000 }
 
-    /// RLRunLoopPrepareGuest: for how many seconds the host may wait; 0 if there is something to dispatch, infinity if the descriptor it
-    /// polls reports everything. nil with errno. No system call if nothing has changed since the last time.
+    /// RLRunLoopPrepareGuest: returns for how many seconds the host may wait. 0 means that there is something to dispatch, infinity that
+    /// the descriptor it polls reports everything. Returns nil with errno. No system call if nothing has changed since the last call.
     func prepareGuest(in name: StringPointer, withTimer: Bool) -> Double? {
         endHostWait()
         while true {
@@ -37,7 +38,7 @@ extension RunLoopPointer {
             if seconds > 0 {
                 if pointee.guest.isSignalled { dropSignals() }
                 if beginHostWait() { return seconds }
-                // In an empty mode there will be no pass, so a wake-up has had its effect now.
+                // An empty mode has no pass for a wake-up to begin, so the wake-up is consumed here.
                 if pointee.wake.takeAdjustment() || (mode == nil && takeWakeUp()) { continue }
             }
             signalHost()
@@ -45,11 +46,11 @@ extension RunLoopPointer {
         }
     }
 
-    /// RLRunLoopDispatchGuest: a pass, after which the host may wait again if it did before. Calls user code.
+    /// RLRunLoopDispatchGuest: makes one pass, after which the host may wait again if it did before. Calls user code.
     func dispatchGuest(in name: StringPointer) -> RunResult {
         if pointee.guest.isOn {
             endHostWait()
-            // In any case: a thread that decided to end an earlier wait may have written to the eventfd only now.
+            // Unconditional, because a thread that decided to end an earlier wait may have written to the eventfd only now.
             dropSignals()
         }
         var result = run(in: name, until: .distantPast, returnAfterSourceHandled: false)
@@ -59,7 +60,7 @@ extension RunLoopPointer {
         return result
     }
 
-    /// RLRunLoopLeaveGuest: the host's descriptor will not be readable any more.
+    /// RLRunLoopLeaveGuest: ends the host's wait. From here on the host's descriptor does not become readable.
     func leaveGuest() {
         if !pointee.guest.isOn { return }
         endHostWait()
@@ -69,22 +70,22 @@ extension RunLoopPointer {
             pointee.poller.setHostDeadline(.never)
         }
         dropSignals()
-        // A run that is under way owes the pass that `prepareGuest` may have taken from it.
+        // If a run is in progress, `prepareGuest` may have consumed a wake-up that was meant for it.
         if pointee.activation.depth > 0 { wakeUpSlow() }
     }
 
-    /// A pass begins while the host may be waiting: takes the wake word back. The host has to dispatch, to be able to wait again.
+    /// Takes the wake word back at the beginning of a pass if the host may be waiting. The host has to dispatch before it can wait again.
     func takeOverFromHost() {
         if !hasWatchTrouble(WatchTrouble.hostWaits) { return }
         endHostWait()
         signalHost()
     }
 
-    /// Takes the wake word back, if a host may be waiting.
+    /// Takes the wake word back if a host may be waiting. Call without the lock held.
     @inline(never)
     func endHostWait() { locked { endHostWaitLocked() } }
 
-    /// `endHostWait` under the lock.
+    /// Does the work of `endHostWait`. The caller holds the lock.
     @inline(never)
     func endHostWaitLocked() {
         if !hasWatchTrouble(WatchTrouble.hostWaits) { return }
@@ -95,7 +96,7 @@ extension RunLoopPointer {
         if pointee.wake.endSleepOfHost() { countSignal() }
     }
 
-    /// Lets the host wait in place of the loop. False if the loop has been woken, or is to look again what to wait for.
+    /// Lets the host wait in place of the loop. Returns false if the loop has been woken, or has to recompute what to wait for.
     private func beginHostWait() -> Bool {
         let begins = pointee.wake.goToSleep(inEpoll: pointee.poller.wakeDescriptor)
         locked {
@@ -109,7 +110,7 @@ extension RunLoopPointer {
         return begins
     }
 
-    /// The mode of this name, created if necessary; nil if it is empty or out of memory.
+    /// Returns the mode with this name, creating it if needed; nil if the mode is empty or memory runs out.
     private func nonEmptyMode(_ name: StringPointer) -> ModePointer? {
         lock()
         let choice = choose(name, make: true)
@@ -118,7 +119,8 @@ extension RunLoopPointer {
         return mode
     }
 
-    /// Makes the host's descriptor report what the mode waits for. Returns what `prepareGuest` does. `mode`: nil if it is empty.
+    /// Makes the host's descriptor report what the mode waits for. Returns the result of `prepareGuest`. `mode` is nil if the mode is
+    /// empty.
     private func prepareDescriptor(_ mode: ModePointer?, withTimer: Bool) -> Double? {
         lock()
         defer { unlock() }
@@ -126,7 +128,7 @@ extension RunLoopPointer {
         guard pointee.poller.openHost(withTimer: withTimer) else { return nil }
         if !pointee.guest.isOn {
             pointee.guest.isOn = true
-            // A stop from before is for no run of this guest.
+            // A stop that was requested earlier is not meant for the runs of this guest.
             if pointee.activation.depth == 0 { pointee.stop.store(0, ordering: .relaxed) }
         }
         pointee.guest.hasTimer = withTimer
@@ -141,7 +143,7 @@ extension RunLoopPointer {
         return withTimer || limit == .never ? .infinity : Double(Int64(limit.nanoseconds &- now.nanoseconds)) * 1e-9
     }
 
-    /// Whether a pass has something to do, other than for timers and descriptors. Under the lock.
+    /// Whether a pass has something to do, apart from timers and descriptors. The caller holds the lock.
     private func hasWork(_ mode: ModePointer?) -> Bool {
         if pointee.activation.depth == 0 && pointee.stop.load(ordering: .relaxed) != 0 { return true }
         guard let mode else { return false }
@@ -149,8 +151,8 @@ extension RunLoopPointer {
             || !isQueueEmpty(mode) || hasWatchTrouble(WatchTrouble.lost)
     }
 
-    /// RLRunLoopIsIdleInMode: whether a pass that came to step 7 now would sleep. At most one system call, unless epoll has to be told of
-    /// changes.
+    /// RLRunLoopIsIdleInMode: whether a pass that reached step 7 at this moment would sleep. At most one system call, unless changes have
+    /// to be registered with epoll.
     @inline(__always)
     func isIdle(in name: StringPointer) -> Bool {
         lock()
@@ -171,18 +173,18 @@ extension RunLoopPointer {
         EventDescriptor.signal(pointee.poller.wakeDescriptor)
     }
 
-    /// Notes that the eventfd has been written to, or is about to be.
+    /// Records that the eventfd has been written to, or is about to be.
     private func countSignal() {
         pointee.eventBatch.countWake()
         pointee.guest.isSignalled = true
     }
 
-    /// Takes the wake-ups out of the host's descriptor, which stays readable only while something is ready. One system call.
+    /// Consumes the wake-ups of the host's descriptor, which then stays readable only while something is ready. One system call.
     @inline(never)
     private func dropSignals() {
         pointee.guest.isSignalled = false
         if Epoll.dropEvents(pointee.poller.host.epoll) { return }
-        // The program has closed our descriptors.
+        // The program has closed the library's descriptors.
         locked {
             pointee.poller.resetDescriptors()
             pointee.eventBatch.reset()

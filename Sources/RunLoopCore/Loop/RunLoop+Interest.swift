@@ -1,18 +1,18 @@
 import Synchronization
 
-// The interest of descriptor objects and sockets, which changes with every call of their users; and what else concerns all loops of a
-// source. No step of the iteration; any thread.
+// The interest of descriptor objects and sockets, which changes with every call of their users, and other changes that concern all loops of
+// a source. No step of the iteration. Any thread.
 
 extension RunLoopPointer {
-    /// Updates the interest of an internal source. `events` is called under the lock, so if several threads call this, the last one sets the
-    /// final interest. Costs a system call, when the loop waits next, only if the interest is more than epoll knows already. O(number of
-    /// loops the source is in). Any thread that has a loop; calls no user code.
+    /// Updates the interest of an internal source. `events` is called with the source's lock held, so if several threads call this, the
+    /// last one sets the final interest. Costs a system call, when the loop next waits, only if the interest exceeds what is registered
+    /// with epoll. O(number of loops the source is in). Any thread that has a loop; calls no user code.
     static func setInterest(of source: SourcePointer, _ events: () -> Events) {
         let owner = source.item.lockInlined()
         setInterest(of: source, events(), owner)
     }
 
-    /// The rest of `setInterest`. Under the source's lock, which is released.
+    /// Does the work of `setInterest`. The caller holds the source's lock, which this releases.
     private static func setInterest(of source: SourcePointer, _ now: Events, _ owner: ThreadContextPointer) {
         let before = source.interest
         if now != before { source.setInterest(now) }
@@ -28,7 +28,7 @@ extension RunLoopPointer {
         updateAllLoops(of: source)
     }
 
-    /// Updates the watches of all loops the source is in. Loops that it is added to meanwhile see its new interest anyway.
+    /// Updates the watches of all loops the source is in. Loops that it is added to meanwhile use its new interest anyway.
     private static func updateAllLoops(of source: SourcePointer) {
         forEachLoop(of: source) { loop, registration in
             loop.updateInterest(of: registration)
@@ -36,14 +36,13 @@ extension RunLoopPointer {
         }
     }
 
-    /// Makes sleeping loops of other threads look at the source's descriptor again. Any thread that has a loop; calls no user
-    /// code.
+    /// Makes sleeping loops of other threads check the source's descriptor again. Any thread that has a loop; calls no user code.
     static func recheck(_ source: SourcePointer) {
         forEachLoop(of: source) { loop, _ in loop.adjustSleep() }
     }
 
-    /// Stops watching the descriptor of an internal source before it is closed; loops that the source is added to later do not watch it.
-    /// The source stays in its loops. At most one epoll_ctl per loop. Any thread that has a loop; calls no user code.
+    /// Stops watching the descriptor of an internal source, before the descriptor is closed. The source stays in its loops; loops that it
+    /// is added to later do not watch it. At most one epoll_ctl per loop. Any thread that has a loop; calls no user code.
     static func unwatch(_ source: SourcePointer) {
         let owner = source.item.lock()
         source.setInterest([])
@@ -55,8 +54,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Sets whether a source keeps its modes from being empty. If several threads do this at a time, each loop counts the source as the
-    /// last one wants it. Any thread; calls no user code.
+    /// Sets whether a source keeps its modes from being empty. If several threads do this at the same time, the last call determines how
+    /// each loop counts the source. Any thread; calls no user code.
     @inline(never)
     static func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
         let owner = source.item.lock()
@@ -71,11 +70,12 @@ extension RunLoopPointer {
         }
     }
 
-    /// Gets a loop and the source's registration there. A function without captures: one copy of `forEachLoop` serves all callers.
+    /// The type of a function that receives a loop and the source's registration there. It has no captures, so that one copy of
+    /// `forEachLoop` serves all callers.
     private typealias LoopFunction = @convention(thin) (RunLoopPointer, RegistrationPointer) -> Void
 
-    /// Calls `body` under the locks of source and loop, once for each loop that has the source from the beginning of this call to its end.
-    /// Loops that get or lose it meanwhile may be left out. O(square of the number of loops).
+    /// Calls `body`, with the locks of source and loop held, once for each loop that has the source from the beginning of this call to its
+    /// end. Loops that gain or lose the source in the meantime may be left out. O(square of the number of loops).
     @inline(never)
     private static func forEachLoop(of source: SourcePointer, _ body: LoopFunction) {
         var last: ThreadContextPointer?
@@ -87,7 +87,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// The source's loop with the next higher address, so that none is missed when others come or go; nil after the last.
+    /// Returns the source's loop with the next higher address; nil after the last one. Going by address misses no loop when others are
+    /// added or removed.
     private static func loop(of source: SourcePointer, after last: ThreadContextPointer?) -> ThreadContextPointer? {
         let owner = source.item.lock()
         defer { owner.unlock() }

@@ -1,10 +1,10 @@
 import CLinux
 import Synchronization
 
-// How a loop begins and ends with its thread. No step of the iteration.
+// How a loop is opened for its thread, closed with it, and repaired in the child of fork(). No step of the iteration.
 
 extension RunLoopPointer {
-    /// Makes an unused loop ready for a thread: creates the default mode, which is the first of the common ones. False if out of memory.
+    /// Makes an unused loop ready for a thread: creates the default mode, the first of the common modes. Returns false if out of memory.
     func open() -> Bool {
         guard let mode = makeMode(named: ModeName.default), pointee.commonModes.insert(mode.pointee.number) else { return false }
         pointee.isOpen = true
@@ -13,15 +13,15 @@ extension RunLoopPointer {
         return true
     }
 
-    /// The thread ends: calls the sources' cancel functions, removes everything from the loop, and drops functions that wait. Sources, timers
-    /// and observers stay valid and can be added to another loop. Calls user code.
+    /// Closes the loop when its thread exits: calls the sources' cancel functions, removes everything from the loop, and drops the
+    /// functions that wait. Sources, timers and observers stay valid and can be added to another loop. Calls user code.
     func close() {
         locked {
             pointee.isOpen = false
             pointee.defaultSet = nil
         }
         inbox.setOpen(false)
-        // If the thread ended within a callback, its activations are gone. A callback that is called from here may run the loop again.
+        // If the thread has exited inside a callback, its activations are gone. A callback that is called from here may run the loop again.
         pointee.activation = Activation()
         abandonCalls()
         while let source = locked({ anySource }) {
@@ -59,14 +59,14 @@ extension RunLoopPointer {
         pointee.postBackoff = PostBackoff()
     }
 
-    /// Some source, with a reference for the caller.
+    /// Any one of the loop's sources, with a reference for the caller; nil if there is none. The caller holds the lock.
     private var anySource: SourcePointer? {
         guard let registration = pointee.registrations.any() else { return nil }
         registration.source.pointee.item.object.retain()
         return registration.source
     }
 
-    /// Some timer, with a reference for the caller.
+    /// Any one of the loop's timers, with a reference for the caller; nil if there is none. The caller holds the lock.
     private var anyTimer: TimerPointer? {
         for index in 0..<pointee.sets.count {
             guard let timer = pointee.sets[index].pointee.timers.first()?.timer else { continue }
@@ -76,7 +76,7 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// Takes a timer out of this loop, unless it has moved to another one meanwhile. The caller has a reference, and releases it.
+    /// Takes a timer out of this loop, unless it has moved to another one in the meantime. The caller owns a reference, and releases it.
     private func remove(_ timer: TimerPointer) {
         let owner = timer.item.lock()
         let isDead = owner == threadContext && timer.pointee.set != nil && timer.leaveSet()
@@ -84,7 +84,7 @@ extension RunLoopPointer {
         if isDead { timer.destroy() }
     }
 
-    /// Some observer, with a reference for the caller.
+    /// Any one of the loop's observers, with a reference for the caller; nil if there is none. The caller holds the lock.
     private var anyObserver: ObserverPointer? {
         guard pointee.observers.count > 0 else { return nil }
         let observer = pointee.observers[pointee.observers.count - 1]
@@ -92,7 +92,7 @@ extension RunLoopPointer {
         return observer
     }
 
-    /// Takes an observer out of this loop, unless it has moved to another one meanwhile, and releases the caller's reference.
+    /// Takes an observer out of this loop, unless it has moved to another one in the meantime, and releases the caller's reference.
     private func remove(_ observer: ObserverPointer) {
         let owner = observer.item.lock()
         let isDead = owner == threadContext && observer.pointee.set != nil && leave(observer)
@@ -100,7 +100,7 @@ extension RunLoopPointer {
         if isDead || observer.item.release() == .dead { observer.destroy() }
     }
 
-    /// Frees the modes and sets, in which no item is left, and resets what refers to them. Under the lock.
+    /// Frees the modes and sets, which have no items left, and resets what refers to them. The caller holds the lock.
     private func freeModes() {
         for index in 0..<pointee.sets.count {
             pointee.sets[index].deinitialize(count: 1)
@@ -124,8 +124,8 @@ extension RunLoopPointer {
         pointee.registrations = RegistrationTable()
     }
 
-    /// In a child of fork(), where the thread of this loop does not exist: what it was doing will never be finished. Calls no function of a
-    /// client.
+    /// Abandons the loop in the child of fork(), where its thread does not exist: what that thread was doing will never be finished. Calls
+    /// no client's function.
     func abandon() {
         pointee.isOpen = false
         pointee.defaultSet = nil
@@ -140,7 +140,7 @@ extension RunLoopPointer {
         pointee.poller.detachAfterFork()
     }
 
-    /// In a child of fork(), for the loop of the forking thread: it continues, and will get kernel objects of its own.
+    /// Repairs the loop of the forking thread in the child of fork(). The loop continues, and will create kernel objects of its own.
     func survive() {
         endHostWaitLocked()
         pointee.guest = Guest()

@@ -2,11 +2,11 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// Modes, and the sets of modes by which items are queued. No step of the iteration. Under the loop's lock and without calls of user code,
-// unless a comment says otherwise.
+// Modes, and the sets in which items with the same modes are queued. No step of the iteration. The caller holds the loop's lock, and no
+// user code is called, unless a comment says otherwise.
 
 extension RunLoopPointer {
-    /// The mode of this name, nil if the loop has none. O(number of modes), O(1) for the default mode's constant.
+    /// Returns the mode with this name; nil if the loop has none. O(number of modes), O(1) for the default mode's constant.
     @inline(__always)
     func mode(named name: StringPointer) -> ModePointer? {
         for number in 1..<Swift.max(pointee.modes.count, 1) {
@@ -15,20 +15,20 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// The mode of this name, if something was added to it.
+    /// Returns the mode with this name if something has been added to it.
     func madeMode(named name: StringPointer) -> ModePointer? {
         guard let mode = mode(named: name), mode.pointee.isMade else { return nil }
         return mode
     }
 
-    /// The mode of this name, to which something is to be added, created if necessary; nil if out of memory.
+    /// Returns the mode with this name, to which something is to be added, creating it if needed; nil if out of memory.
     func makeMode(named name: StringPointer) -> ModePointer? {
         guard let mode = prepareMode(named: name) else { return nil }
         mode.pointee.isMade = true
         return mode
     }
 
-    /// The mode of this name, created if necessary, with nothing in it; nil if out of memory.
+    /// Returns the mode with this name, creating it if needed, without marking it as made; nil if out of memory.
     private func prepareMode(named name: StringPointer) -> ModePointer? {
         if let known = mode(named: name) { return known }
         guard pointee.modes.reserve(pointee.modes.count + 2), let memory = malloc(MemoryLayout<Mode>.size) else { return nil }
@@ -40,20 +40,20 @@ extension RunLoopPointer {
         return mode
     }
 
-    /// What a mode argument stands for.
+    /// The meaning of a mode argument.
     enum ModeChoice {
         /// kRLRunLoopCommonModes.
         case common
         case mode(ModePointer)
-        /// There is no such mode, and none was to be created; or out of memory.
+        /// There is no such mode, and none was to be created; or memory ran out.
         case none
     }
 
-    /// What a mode argument means; `make`: a mode that does not exist is created.
+    /// Returns what a mode argument means. `make`: whether to create a mode that does not exist.
     @inline(never)
     func choose(_ name: StringPointer, make: Bool) -> ModeChoice { chooseInlined(name, make: make) }
 
-    /// `choose`, inlined for hot paths.
+    /// Does what `choose` does, inlined for hot paths.
     @inline(__always)
     func chooseInlined(_ name: StringPointer, make: Bool) -> ModeChoice {
         if pointee.modes.count > 1, let first = pointee.modes[1], first.pointee.name == name { return .mode(first) }
@@ -62,11 +62,11 @@ extension RunLoopPointer {
         return .mode(mode)
     }
 
-    /// Whether an item in `set` is in the chosen mode; for the common modes: whether it was added to them.
+    /// Whether an item in `set` is in the chosen mode. For the common modes: whether it was added to them.
     @inline(never)
     func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool { containsInlined(set, choice) }
 
-    /// `contains`, inlined for hot paths.
+    /// Does what `contains` does, inlined for hot paths.
     func containsInlined(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set else { return false }
         return switch choice {
@@ -76,8 +76,8 @@ extension RunLoopPointer {
         }
     }
 
-    /// Whether an item in `set` gains nothing by being added to the chosen mode. An item that was added to the common modes may
-    /// have been removed from one of them since.
+    /// Whether adding an item in `set` to the chosen mode changes nothing. An item that was added to the common modes may have been removed
+    /// from one of them since.
     @inline(__always)
     func isComplete(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set, contains(set, choice) else { return false }
@@ -87,7 +87,7 @@ extension RunLoopPointer {
 
     // MARK: sets
 
-    /// The set for an item that is in `old` and is added to the chosen mode; nil if out of memory.
+    /// Returns the set for an item that is in `old` and is being added to the chosen mode; nil if out of memory.
     func set(adding choice: ModeChoice, to old: ModeSetPointer?) -> ModeSetPointer? {
         if old == nil {
             switch choice {
@@ -99,7 +99,7 @@ extension RunLoopPointer {
         return makeSet(adding: choice, to: old)
     }
 
-    /// The rest of `set(adding:to:)`: finds or creates the set.
+    /// Does the work of `set(adding:to:)` when the set has to be found or created.
     private func makeSet(adding choice: ModeChoice, to old: ModeSetPointer?) -> ModeSetPointer? {
         var modes = BitSet()
         if let old, !modes.formUnion(old.pointee.modes) { return nil }
@@ -120,24 +120,24 @@ extension RunLoopPointer {
         return set
     }
 
-    /// Stores the set of the default mode; while a host waits, where the shortcuts do not see it.
+    /// Stores the set of the default mode; while a host waits, in the place where the shortcuts do not find it.
     private func noteDefaultSet(_ set: ModeSetPointer) {
         if hasWatchTrouble(WatchTrouble.hostWaits) { pointee.guest.defaultSet = set } else { pointee.defaultSet = set }
     }
 
-    /// The set for an item in just these modes; nil if out of memory.
+    /// Returns the set for an item in exactly these modes; nil if out of memory.
     func set(of modes: consuming BitSet) -> ModeSetPointer? {
         return intern(modes)
     }
 
-    /// What is left after removing a mode from an item's modes.
+    /// What remains of an item's modes after one has been removed.
     enum Remainder {
         case nothing
         case set(ModeSetPointer)
         case outOfMemory
     }
 
-    /// The set for an item that is in `old` and is removed from the chosen mode.
+    /// Returns the set for an item that is in `old` and is being removed from the chosen mode.
     func set(removing choice: ModeChoice, from old: ModeSetPointer) -> Remainder {
         if case .mode(let mode) = choice, mode.pointee.soleSet == old { return .nothing }
         var modes = BitSet()
@@ -154,7 +154,8 @@ extension RunLoopPointer {
         return .set(set)
     }
 
-    /// The one set of exactly these modes, to which something is to be added; created if necessary, nil if out of memory. O(number of sets).
+    /// Returns the only set of exactly these modes, to which something is to be added, creating it if needed; nil if out of memory.
+    /// O(number of sets).
     private func intern(_ modes: consuming BitSet) -> ModeSetPointer? {
         for number in 1..<pointee.modes.count where modes.contains(number) { pointee.modes[number]?.pointee.isMade = true }
         for index in 0..<pointee.sets.count where pointee.sets[index].pointee.modes.equals(modes) { return pointee.sets[index] }
@@ -174,8 +175,8 @@ extension RunLoopPointer {
         return set
     }
 
-    /// Adds `mode` to the common modes: from now on every set whose items were added to the common modes contains it. False if it was
-    /// common already, or out of memory.
+    /// Adds `mode` to the common modes, and to every set whose items were added to the common modes. Returns false if the mode was common
+    /// already, or if memory runs out.
     func makeCommon(_ mode: ModePointer) -> Bool {
         if pointee.commonModes.contains(mode.pointee.number) { return false }
         guard mode.pointee.sets.reserve(mode.pointee.sets.count + pointee.sets.count),
@@ -192,25 +193,26 @@ extension RunLoopPointer {
         pointee.modeWithoutHeld = nil
         enterCommonObservers(mode)
         if mode.pointee.observers.count > 0 { mode.pointee.isMade = true }
-        // The next item that is added to the common modes makes the mode: `intern`.
+        // The next item that is added to the common modes makes the mode: see `intern`.
         if !mode.pointee.isMade { pointee.commonSet = nil }
         return true
     }
 
     /// Whether the mode has no source, no timer, and no function waiting for it. Observers and unreferenced items do not count. O(number of
-    /// sets of the mode). The loop's thread, without the lock.
+    /// sets of the mode). Loop thread only; call without the lock held.
     ///
-    /// `asCF`: the run was begun by CF's name. In CFRunLoop a common mode of the main loop stands for libdispatch's main queue and is never
-    /// empty, whether or not anything uses that queue; programs rely on it. Only a callback of that queue can run the loop to its end.
+    /// `asCF`: whether the run was started through CF's name for the function. In CFRunLoop a common mode of the main loop stands for
+    /// libdispatch's main queue and is never empty, whether or not anything uses that queue; programs rely on it. Only a run nested in work
+    /// of that queue can find such a mode empty.
     func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool { isEmptyInlined(mode, asCF: asCF) }
 
-    /// `isEmpty`, inlined for hot paths.
+    /// Does what `isEmpty` does, inlined for hot paths.
     @inline(__always)
     func isEmptyInlined(_ mode: ModePointer, asCF: Bool) -> Bool {
         lockedInlined { !hasItems(mode) && !hasFunctions(for: mode) } && !(asCF && neverEmpties(mode))
     }
 
-    /// Whether CF's names never find this mode empty: see `isEmpty(_:asCF:)`.
+    /// Whether CF's names never find this mode empty: see `isEmpty(_:asCF:)`. Call without the lock held.
     @inline(never)
     private func neverEmpties(_ mode: ModePointer) -> Bool {
         !MainQueue.isDraining && self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }
@@ -227,24 +229,25 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Makes the loop end its sleep if the mode that runs is empty by now. Any thread, with or without the lock, after it has invalidated an
-    /// item, made one unreferenced, or cancelled a function. Removing an item does not call this: as in CFRunLoop, the item may be on its way
-    /// to another mode.
+    /// Makes the loop end its sleep if the current mode has become empty. Called, with or without the lock held, after an item has been
+    /// invalidated or made unreferenced, or a function cancelled. Not called after an item has been removed: as in CFRunLoop, the item may
+    /// be on its way to another mode. Any thread.
     @inline(never)
     func noteEmptied() {
         pointee.mayBeEmpty.store(1, ordering: .releasing)
-        // Does nothing to the calling thread's own loop if that is awake: it looks before it sleeps anyway, and an adjustment would make it
-        // poll in vain, in each request with a reply.
+        // No effect on the calling thread's own loop while that is awake. The loop checks before it sleeps anyway, and an adjustment would
+        // make it poll in vain, once per request with a reply.
         adjustSleep()
     }
 
-    /// Whether the mode is empty; looks only if it may have been emptied since this was last asked. The loop's thread, without the lock.
+    /// Whether the mode is empty. Checks only if the mode may have been emptied since the last call. Loop thread only; call without the
+    /// lock held.
     func wasEmptied(_ mode: ModePointer) -> Bool {
         if pointee.mayBeEmpty.load(ordering: .relaxed) == 0 { return false }
         return pointee.mayBeEmpty.exchange(0, ordering: .acquiring) != 0 && isEmpty(mode, asCF: pointee.activation.runsAsCF)
     }
 
-    /// How many descriptors the mode listens to, or more. O(number of sets of the mode).
+    /// An upper bound on the number of descriptors that the mode waits for. O(number of sets of the mode).
     @inline(__always)
     func portCount(_ mode: ModePointer) -> Int {
         var count = 0
@@ -254,13 +257,14 @@ extension RunLoopPointer {
 }
 
 extension StringPointer {
-    /// Whether this is the name that stands for the common modes. The bytes are compared only if the length is the same and this is not the
-    /// default mode's constant.
+    /// Whether this is the name that stands for the common modes. The bytes are compared only if the lengths are equal and this is not the
+    /// constant for the default mode.
     var isCommonModes: Bool { self != ModeName.default && equals(ModeName.common) }
 }
 
 extension RunLoopPointer {
-    /// RLRunLoopCopyAllModes: an array that the caller owns; nil with errno if out of memory. Any thread, without the lock.
+    /// RLRunLoopCopyAllModes: returns an array that the caller owns; nil with errno if out of memory. Any thread; call without the lock
+    /// held.
     func copyModeNames() -> ArrayPointer? {
         makeModesOfRequests()
         var names = PlainList<UnsafeRawPointer?>()
@@ -278,7 +282,8 @@ extension RunLoopPointer {
         return array
     }
 
-    /// RLRunLoopAddCommonMode. Any thread, without the lock; calls equal, and schedule of the sources that this adds to the mode.
+    /// RLRunLoopAddCommonMode. Calls equal, and the schedule functions of the sources that this adds to the mode. Any thread; call without
+    /// the lock held.
     func addCommonMode(_ name: StringPointer) {
         var joining = PlainList<SourcePointer>()
         var comparisons = SourceComparisons()
@@ -300,15 +305,15 @@ extension RunLoopPointer {
         for index in 0..<joining.count { joining[index].release() }
     }
 
-    /// False if the mode was common already, the loop is closed, or out of memory. `joining`: the sources that come into the mode and have a
-    /// schedule function, each with a reference for the caller.
+    /// Adds a common mode. Returns false if the mode was common already, the loop is closed, or memory runs out. `joining` receives the
+    /// sources that join the mode and have a schedule function, each with a reference for the caller.
     private func addCommonMode(
         _ name: StringPointer, _ comparisons: borrowing SourceComparisons, _ joining: inout PlainList<SourcePointer>
     ) -> Bool {
         var staying = PlainList<SourcePointer>()
         let count = pointee.registrations.count
         guard pointee.isOpen, joining.reserve(count), staying.reserve(count), let mode = prepareMode(named: name) else { return false }
-        // Before the mode becomes common: afterwards the sources that join it could not be told from those that were in it.
+        // This has to precede `makeCommon`, after which the sources that join the mode could not be told from those that were in it before.
         pointee.registrations.forEach { registration in
             let source = registration.source
             guard joins(registration, mode) else { return }

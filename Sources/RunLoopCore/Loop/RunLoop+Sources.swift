@@ -2,13 +2,13 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// Sources in a loop: adding and removing, from any thread. No step of the iteration; performing them is in `RunLoop+SignalledSources.swift`
-// and `RunLoop+ReadyDescriptors.swift`.
+// Sources in a loop: adding and removing them, from any thread. No step of the iteration. Sources are performed by
+// `RunLoop+SignalledSources.swift` and `RunLoop+ReadyDescriptors.swift`.
 
 extension RunLoopPointer {
-    /// RLRunLoopAddSource. O(1) on average, one epoll_ctl for version 1. Any thread; calls hash, getPort and equal before the locks are
-    /// taken, and schedule after they are released. False with ENOMEM, with ESRCH if the loop has ended or, errno unchanged, if the source
-    /// is invalid. True, with nothing added, if the mode has an equal source.
+    /// RLRunLoopAddSource. Returns true, with nothing added, if the mode has an equal source. Returns false with ENOMEM, with ESRCH if the
+    /// loop has closed, or, leaving errno unchanged, if the source is invalid. Calls hash, getPort and equal before the locks are acquired,
+    /// and schedule after they are released. O(1) on average, one epoll_ctl for version 1. Any thread.
     func add(_ source: SourcePointer, in name: StringPointer) -> Bool {
         let hash = source.hash
         let fd = source.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(source.pointee.info, $0) }
@@ -29,7 +29,8 @@ extension RunLoopPointer {
         return added
     }
 
-    /// Adds under both locks. A mode that has an equal source does not take this one; that is no failure.
+    /// Does the part of `add` for which the caller holds the locks of the source and of the loop. A mode that has an equal source does not
+    /// accept this one, which is no failure.
     private func addLocked(
         _ source: SourcePointer, _ hash: UInt32, _ fd: Int32?, in name: StringPointer, _ comparisons: borrowing SourceComparisons,
         _ joined: inout ScheduleCalls
@@ -72,15 +73,15 @@ extension RunLoopPointer {
         return true
     }
 
-    /// For a source that this thread has made and is likely to add to its own loop: signals sent before that take their place among the
-    /// loop's.
+    /// Prepares a source that this thread has created and is likely to add to its own loop, so that signals sent before it is added are
+    /// ordered among those of the loop.
     func expect(_ source: SourcePointer) {
         if !source.hasDescriptor { source.inlineRegistration.expectSignals(in: pendingSignals) }
     }
 
     private var pendingSignals: UnsafePointer<PendingSignals> { withUnsafePointer(to: pointee.pendingSignals) { $0 } }
 
-    /// Makes room in the set's queue for all sources of the loop, so that signalling needs no memory.
+    /// Makes room in the set's queue for all sources of the loop, so that signalling needs no memory. The caller holds the lock.
     func makeRoom(in set: ModeSetPointer, for source: SourcePointer) -> Bool {
         source.hasDescriptor || set.pointee.signalled.reserve(pointee.registrations.count + 1)
     }
@@ -94,7 +95,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Under the lock.
+    /// Moves a registration of this loop to another set, in which there is room for it. The caller holds the lock.
     func move(_ registration: RegistrationPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
         count(registration, in: old, -1)
         count(registration, in: new, 1)
@@ -107,7 +108,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Makes the registration known to threads that signal the source.
+    /// Makes the registration visible to threads that signal the source. The caller holds the locks of the source and of the loop.
     private func link(_ registration: RegistrationPointer, to source: SourcePointer) {
         registration.nextOfSource = source.registrations
         source.registrations = registration
@@ -116,8 +117,8 @@ extension RunLoopPointer {
 
     // MARK: removing
 
-    /// RLRunLoopRemoveSource: this source, or one that equals it. O(1) on average, one epoll_ctl if it is the last source on its
-    /// descriptor. Any thread; calls cancel, and equal and hash.
+    /// RLRunLoopRemoveSource: removes this source, or one that equals it. Calls cancel, and also equal and hash. O(1) on average, one
+    /// epoll_ctl if it is the last source on its descriptor. Any thread.
     func remove(_ source: SourcePointer, from name: StringPointer) {
         var isThere = removeItself(source, from: name)
         if isThere && !name.isCommonModes { return }
@@ -138,7 +139,7 @@ extension RunLoopPointer {
         comparisons.release()
     }
 
-    /// The name of the next common mode, retained. Under the lock.
+    /// Returns the name of the next common mode, retained; nil after the last one. The caller holds the lock.
     private func commonMode(after number: inout Int) -> StringPointer? {
         number += 1
         while number < pointee.modes.count {
@@ -151,7 +152,7 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// Removes just this source; true if it was in the mode. Any thread; calls cancel.
+    /// Removes exactly this source. Returns true if it was in the mode. Any thread; calls cancel.
     private func removeItself(_ source: SourcePointer, from name: StringPointer) -> Bool {
         var left = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)
@@ -175,7 +176,8 @@ extension RunLoopPointer {
         return isThere
     }
 
-    /// Removes the registration from this loop. Under both locks; true if the source is to be destroyed after unlocking.
+    /// Removes the registration from this loop. Returns true if the caller has to destroy the source after unlocking. The caller holds the
+    /// locks of the source and of the loop.
     private func leave(_ registration: RegistrationPointer) -> Bool {
         let source = registration.source
         let set = registration.set.unsafelyUnwrapped
@@ -192,8 +194,8 @@ extension RunLoopPointer {
         return transfersReference(of: source) ? false : source.item.releaseInternal()
     }
 
-    /// For a source that leaves while signalled but without a time: stores the time that "none" stands for in this loop. Another loop, or
-    /// this one later, could not tell. Under the lock.
+    /// Stores the signal time of a source that leaves the loop while it is signalled but has no time: the time that a missing one stands
+    /// for in this loop, which another loop, or this one later, could not determine. The caller holds the lock.
     private func settleSignalTime(_ source: SourcePointer) {
         source.signalTime = pointee.signalsTaken
         pointee.signalsTaken = Clock.now.nanoseconds
@@ -235,11 +237,11 @@ extension RunLoopPointer {
         let wasValid = source.pointee.item.has(.valid)
         source.pointee.item.clear(.valid)
         owner.unlock()
-        // References of schedule and cancel functions that never returned, in a child of fork().
+        // In the child of fork(), these are the references held by calls of schedule and cancel that never returned.
         while let cleanup = Registry.takeAbandonedCleanup(of: source) { cleanup.run() }
         if !wasValid {
-            // Another thread may be invalidating it at this moment. On return the caller's own loop must not have it any more, or it would
-            // perform the source once more.
+            // Another thread may be invalidating the source at this moment. When this call returns, the caller's own loop must not contain
+            // the source any longer, or it would perform the source once more.
             if let owner = ThreadContextPointer.current { RunLoopPointer(owner).removeFromAllModes(source) }
             return
         }
@@ -254,14 +256,14 @@ extension RunLoopPointer {
     /// Removes an invalid source from every loop. Any thread; calls cancel.
     private static func removeFromLoops(_ source: SourcePointer) { while let loop = source.anyLoop { loop.removeFromAllModes(source) } }
 
-    /// Releases the reference that an ended thread held while it called one of the source's functions, and finishes an invalidation that
-    /// the end of the thread interrupted. Any thread; calls cancel.
+    /// Releases the reference that an exited thread held while it called one of the source's functions, and completes an invalidation that
+    /// the thread's exit interrupted. Any thread; calls cancel.
     static func abandon(_ source: SourcePointer) {
         if !source.pointee.item.has(.valid) { removeFromLoops(source) }
         source.release()
     }
 
-    /// Removes the source from this loop, whatever its modes, with cancel. Any thread.
+    /// Removes the source from all modes of this loop, and calls cancel. Any thread.
     func removeFromAllModes(_ source: SourcePointer) {
         var left = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)
@@ -281,7 +283,7 @@ extension RunLoopPointer {
 }
 
 extension SourcePointer {
-    /// A loop that has the source, nil if none has. Any thread.
+    /// Any one of the loops that have the source; nil if none has. Any thread.
     fileprivate var anyLoop: RunLoopPointer? {
         let owner = item.lock()
         defer { owner.unlock() }

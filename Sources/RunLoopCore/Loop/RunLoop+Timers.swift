@@ -1,15 +1,15 @@
 import Synchronization
 
-// Timers in a loop: adding, removing and moving them, from any thread. No step of the iteration, except that step 7 asks `latestWake`
-// how long it may sleep; firing them is `RunLoop+Firing.swift`.
+// Timers in a loop: adding, removing and moving them, from any thread. No step of the iteration, except that step 7 calls `latestWake` to
+// find out how long it may sleep. Timers are fired by `RunLoop+Firing.swift`.
 
 extension RunLoopPointer {
-    /// `add` for the most frequent case: the calling thread's loop and its default mode, a simple timer that the thread owns and whose
-    /// deadline is far, and no timer pass under way. Otherwise false: nothing has been done, and `ThreadContextPointer.stepOut` must follow.
-    /// `loop` and `mode` may be any handles.
+    /// Does what `add` does, in the most frequent case: for the calling thread's loop and its default mode, a simple timer that the thread
+    /// owns and that has a far deadline, and no timer pass in progress. Otherwise returns false without any effect, and
+    /// `ThreadContextPointer.stepOut` must follow. `loop` and `mode` may be any handles.
     @inline(__always)
     static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
-        // Compared as numbers: the compiler would also test each optional for nil.
+        // Compared as numbers, since the compiler would also test each optional for nil.
         guard UInt(bitPattern: mode) == UInt(bitPattern: ModeName.default.handle), let handle = UnsafeRawPointer(loop),
             case let current = Handle.storage(handle) as RunLoopPointer, case let own = current.threadContext, own.isCurrent,
             own.pointee.lock.tryLock(), timer.pointee.item.owner == own, timer.item.state == .simple,
@@ -22,7 +22,7 @@ extension RunLoopPointer {
         return true
     }
 
-    /// RLRunLoopAddTimer. O(1) for a far timer, else O(log n); reads no clock. Any thread. Sets errno if out of memory.
+    /// RLRunLoopAddTimer. Sets errno if out of memory. O(1) for a far timer, otherwise O(log n); reads no clock. Any thread.
     @inline(never)
     func add(_ timer: TimerPointer, in name: StringPointer) {
         let owner = timer.item.lock()
@@ -31,17 +31,17 @@ extension RunLoopPointer {
         if owner != threadContext { addForeign(timer, in: name) }
     }
 
-    /// The next arrival number, greater than those of all timers in the loop. Under the lock.
+    /// Returns the next arrival number, which is greater than those of all timers in the loop. The caller holds the lock.
     func nextTimerArrival() -> UInt {
         pointee.timerArrivals &+= 2
         return pointee.timerArrivals
     }
 
-    /// Adds a timer that belongs to another thread's context: it moves here, if it is in no other loop.
+    /// Adds a timer that another context owns. This loop becomes the owner if the timer is in no other loop, or only in an abandoned one.
     private func addForeign(_ timer: TimerPointer, in name: StringPointer) {
         let owner = timer.item.lock(and: threadContext)
         if owner != threadContext && pointee.isOpen {
-            // The caller's reference keeps it alive.
+            // The caller's reference keeps the timer alive.
             if timer.pointee.set != nil && RunLoopPointer(owner).pointee.isAbandoned { _ = timer.leaveSet() }
             if timer.pointee.set == nil { takeOwnership(of: timer) }
         }
@@ -49,7 +49,7 @@ extension RunLoopPointer {
         ItemPointer.unlockBoth(owner, threadContext)
     }
 
-    /// Adds a timer that this loop owns; no effect if it is invalid or the loop is closed. Under the lock.
+    /// Adds a timer that this loop owns. No effect if the timer is invalid or the loop is closed. The caller holds the lock.
     private func addLocked(_ timer: TimerPointer, in name: StringPointer) {
         guard timer.pointee.item.has(.valid), pointee.isOpen else { return }
         noteUse(of: EverUsed.timers)
@@ -63,8 +63,8 @@ extension RunLoopPointer {
         enqueue(timer)
     }
 
-    /// Puts a timer of this loop that was in no set into one, which has `total` with it; the caller changes its state and queues it. Under
-    /// the lock.
+    /// Puts a timer of this loop that is in no set into one, which then has `total` timers. The caller changes the timer's state and queues
+    /// it. The caller holds the lock.
     @inline(__always)
     private func enter(_ timer: TimerPointer, _ set: ModeSetPointer, _ total: Int) {
         timer.pointee.set = set
@@ -72,7 +72,7 @@ extension RunLoopPointer {
         timer.pointee.arrival = nextTimerArrival()
     }
 
-    /// Adds a timer that is in some mode to another. Under the lock.
+    /// Adds a timer that is in some mode to another mode. The caller holds the lock.
     private func addToMore(_ timer: TimerPointer, _ choice: ModeChoice) {
         let old = timer.pointee.set
         if isComplete(old, choice) { return }
@@ -81,7 +81,7 @@ extension RunLoopPointer {
         move(timer, from: old, to: new)
     }
 
-    /// Moves a timer of this loop to a set that has room for it. Under the lock.
+    /// Moves a timer of this loop to a set that has room for it. The caller holds the lock.
     @inline(never)
     private func move(_ timer: TimerPointer, from old: ModeSetPointer, to new: ModeSetPointer) {
         let kept = deadlineInPass(of: timer)
@@ -92,22 +92,23 @@ extension RunLoopPointer {
         if timer.pointee.item.has(.firing) { park(timer) } else { queue(timer, at: kept ?? effectiveDeadline(of: timer)) }
     }
 
-    /// Queues a timer of this loop in its set, if it has one; a timer that is firing is queued when its call ends. Under the lock.
+    /// Queues a timer of this loop in its set, if it has one. A timer that is firing is queued when its call ends. The caller holds the
+    /// lock.
     @inline(never)
     func enqueue(_ timer: TimerPointer) {
         if timer.pointee.set == nil { return }
         if timer.pointee.item.has(.firing) { park(timer) } else { queue(timer, at: effectiveDeadline(of: timer)) }
     }
 
-    /// Queues a timer of this loop for a deadline that may be another than its own. Under the lock.
+    /// Queues a timer of this loop for a deadline that may differ from its own. The caller holds the lock.
     @inline(never)
     func queue(_ timer: TimerPointer, at deadline: UInt64) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.insert(timer, at: deadline)
         adjustSleep(for: deadline)
     }
 
-    /// Queues a timer of this loop for the date that was just set, after its equals; a timer that is firing is queued when its call ends.
-    /// Under the lock; false if it is not queued.
+    /// Queues a timer of this loop for the date that was just set, behind timers with the same deadline. Returns false if it is not queued:
+    /// a timer that is firing is queued when its call ends. The caller holds the lock.
     fileprivate func requeue(_ timer: TimerPointer) -> Bool {
         guard let set = timer.pointee.set else { return false }
         if deadlineInPass(of: timer) != nil { return true }
@@ -117,13 +118,14 @@ extension RunLoopPointer {
         return true
     }
 
-    /// The deadline for a timer to be queued for in its set. Under the lock.
+    /// Returns the deadline for which to queue a timer in its set. The caller holds the lock.
     private func effectiveDeadline(of timer: TimerPointer) -> UInt64 {
         let deadline = timer.deadline
         return deadline >= pointee.minimumDeadline ? deadline : deadlineBehindPass(timer)
     }
 
-    /// A past date set in a timer pass: the timer waits for the next pass, and so is queued for another deadline until this one ends.
+    /// Returns the deadline for which to queue a timer whose date was set to the past during a timer pass. The timer waits for the next
+    /// pass, so until this pass ends it is queued for another deadline than its own. The caller holds the lock.
     @inline(never)
     private func deadlineBehindPass(_ timer: TimerPointer) -> UInt64 {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.hasDisplaced = true
@@ -131,9 +133,10 @@ extension RunLoopPointer {
         return pointee.minimumDeadline
     }
 
-    /// The deadline that a queued timer keeps although its date or modes have changed, because a timer pass that is under way, perhaps of an
-    /// outer run, is going to fire it by that deadline and its date is in the past; otherwise nil. For a repeating timer whose date was set
-    /// to a past one, the grid starts only now, too late for the pass; therefore the date itself counts. O(number of modes). Under the lock.
+    /// Returns the deadline that a queued timer keeps although its date or modes have changed: a timer pass in progress, perhaps of an
+    /// outer run, is going to fire it by that deadline, and its date is in the past. Otherwise returns nil. If the date of a repeating
+    /// timer was set to the past, the grid starts only now, which is too late for the pass; therefore the date itself counts. O(number of
+    /// modes). The caller holds the lock.
     private func deadlineInPass(of timer: TimerPointer) -> UInt64? {
         if pointee.timerPasses == 0 { return nil }
         let asked = Swift.min(timer.deadline, Clock.instant(ofTimerDate: timer.pointee.date).nanoseconds)
@@ -165,8 +168,8 @@ extension RunLoopPointer {
         if isDead { timer.destroy() }
     }
 
-    /// RLRunLoopTimerInvalidate: invalidates the timer, which may call its context's release, and ends a run of another thread whose mode is
-    /// now empty.
+    /// RLRunLoopTimerInvalidate: invalidates the timer, which may call its context's release, and ends another thread's run whose mode has
+    /// become empty. Any thread.
     @inline(never)
     static func invalidate(_ timer: TimerPointer) {
         if let owner = timer.invalidate() { RunLoopPointer(owner).noteEmptied() }
@@ -179,7 +182,7 @@ extension RunLoopPointer {
         return owner == threadContext && contains(timer.pointee.set, choose(name, make: false))
     }
 
-    /// RLRunLoopGetNextTimerFireDate: 0 if the mode has no timer. A timer that fires is not queued, but counts.
+    /// RLRunLoopGetNextTimerFireDate: returns 0 if the mode has no timer. Includes timers that are firing, although they are not queued.
     /// O(number of sets + number of timers that are firing). Any thread.
     func nextFireDate(in name: StringPointer) -> Double {
         locked {
@@ -197,7 +200,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// The mode's timer that fires first, and when; nil if it has none. O(number of sets). Under the lock.
+    /// Returns the mode's timer that fires first, with its key; nil if it has none. O(number of sets). The caller holds the lock.
     @inline(__always)
     func firstTimer(_ mode: ModePointer) -> (timer: TimerPointer, key: TimerKey)? {
         var earliest: (timer: TimerPointer, key: TimerKey)?
@@ -208,7 +211,8 @@ extension RunLoopPointer {
         return earliest
     }
 
-    /// Until when the mode's timers let the loop sleep, with their tolerances; `.max` if there are none. O(number of sets). Under the lock.
+    /// Returns until when the mode's timers, with their tolerances, let the loop sleep; `.max` if there are none. O(number of sets). The
+    /// caller holds the lock.
     func latestWake(_ mode: ModePointer) -> UInt64 {
         var latest = UInt64.max
         for index in 0..<mode.pointee.sets.count { latest = Swift.min(latest, mode.pointee.sets[index].pointee.timers.latestWake()) }
@@ -217,8 +221,9 @@ extension RunLoopPointer {
 }
 
 extension TimerPointer {
-    /// `setNextFireDate` for the most frequent case: a simple timer that the calling thread owns, in the default mode only, from one far date
-    /// to another, and no timer pass under way. Otherwise false: nothing has been done, and `ThreadContextPointer.stepOut` must follow.
+    /// Does what `setNextFireDate` does, in the most frequent case: for a simple timer that the calling thread owns, in the default mode
+    /// only, moved from one far date to another while no timer pass is in progress. Otherwise returns false without any effect, and
+    /// `ThreadContextPointer.stepOut` must follow.
     @inline(__always)
     func trySetNextFireDate(_ date: Double) -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own),
@@ -231,8 +236,8 @@ extension TimerPointer {
         return true
     }
 
-    /// RLRunLoopTimerSetNextFireDate. O(1) from and to far dates, else O(log n). Any thread; a thread other than the loop's wakes it for a
-    /// pass, as in CFRunLoop. A one-shot timer that is firing ends all the same.
+    /// RLRunLoopTimerSetNextFireDate. On a thread other than the loop's, wakes the loop for a pass, as in CFRunLoop. A one-shot timer that
+    /// is firing ends regardless. O(1) from one far date to another, otherwise O(log n). Any thread.
     func setNextFireDate(_ date: Double) {
         let owner = item.lock()
         if pointee.item.has(.valid) {
@@ -243,9 +248,9 @@ extension TimerPointer {
         owner.unlock()
     }
 
-    /// `invalidate` for the most frequent case: a simple timer that the calling thread owns, in the default mode only, with a far deadline
-    /// and one client reference. Otherwise false: nothing has been done, and `ThreadContextPointer.stepOut` must follow. The address may be
-    /// any handle.
+    /// Does what `invalidate` does, in the most frequent case: for a simple timer that the calling thread owns, in the default mode only,
+    /// with a far deadline and one client reference. Otherwise returns false without any effect, and `ThreadContextPointer.stepOut` must
+    /// follow. The address may be that of any handle.
     @inline(__always)
     func tryInvalidate() -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), let set = RunLoopPointer(own).pointee.defaultSet,
@@ -253,13 +258,14 @@ extension TimerPointer {
         else { return false }
         set.pointee.timerCount &-= 1
         pointee.set = nil
-        // The client has a reference, so the loop's is not the last. Last: from here on another thread may release the client's.
+        // The client has a reference, so the loop's is not the last. This store comes last: after it, another thread may release the
+        // client's reference.
         item.state = .ended
         own.unlockAfterTryLock()
         return true
     }
 
-    /// `deadline`, for a simple timer.
+    /// The `deadline` of a simple timer.
     fileprivate var simpleDeadline: UInt64 { Clock.instant(ofTimerDate: pointee.date).nanoseconds }
 
     /// Sets whether the timer keeps its modes from being empty. Any thread.
@@ -275,7 +281,7 @@ extension TimerPointer {
         owner.unlock()
     }
 
-    /// RLRunLoopTimerSetTolerance. O(log n). Any thread. False if out of memory.
+    /// RLRunLoopTimerSetTolerance. Returns false if out of memory. O(log n). Any thread.
     func setTolerance(_ seconds: Double) -> Bool {
         let owner = item.lock()
         defer { owner.unlock() }
@@ -286,7 +292,7 @@ extension TimerPointer {
             guard let current = ThreadContextPointer.current, addDetail(current, 0, 0, context) else { return false }
         }
         let detail = knownDetail
-        // The timer keeps the deadline it is queued for, and its arrival. nil: it is in no queue.
+        // The timer keeps its arrival and the deadline for which it is queued; nil if it is in no queue.
         let deadline = pointee.set.flatMap { $0.pointee.timers.deadline(of: self) }
         pointee.set?.pointee.timers.remove(self)
         let before = detail.pointee.tolerance

@@ -1,8 +1,8 @@
 import CLinux
 import CRunLoop
 
-/// The calls of a source's schedule or cancel function that are due after its modes have changed. The names of the modes are collected
-/// under the lock, so that the function can be called without it. No step of the iteration: called when a source is added or removed.
+/// The calls of a source's schedule or cancel function that are due after its modes have changed. The names of the modes are collected with
+/// the lock held, so that the function can be called without it. No step of the iteration: called when a source is added or removed.
 struct ScheduleCalls: ~Copyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?, OpaquePointer?, OpaquePointer?) -> Void
 
@@ -19,8 +19,8 @@ struct ScheduleCalls: ~Copyable {
         index < first.count ? first[index].unsafelyUnwrapped : rest[index - first.count]
     }
 
-    /// Collects the modes that are in exactly one of the two sets, if the source has a schedule or cancel function. Under the lock. False
-    /// if out of memory.
+    /// Collects the modes that are in exactly one of the two sets, if the source has a schedule or cancel function. Returns false if out of
+    /// memory. The caller holds the lock.
     mutating func collect(_ loop: RunLoopPointer, _ source: SourcePointer, from old: ModeSetPointer?, to new: ModeSetPointer?) -> Bool {
         guard let detail = source.pointee.detail, detail.pointee.schedule != nil || detail.pointee.cancel != nil else { return true }
         if self.source == nil {
@@ -36,7 +36,7 @@ struct ScheduleCalls: ~Copyable {
         return true
     }
 
-    /// Adds a name, and retains it; false if out of memory.
+    /// Adds a name and retains it. Returns false if out of memory.
     mutating func append(_ name: StringPointer) -> Bool {
         if count < first.count { first[count] = name } else if !rest.append(name) { return false }
         count += 1
@@ -44,7 +44,7 @@ struct ScheduleCalls: ~Copyable {
         return true
     }
 
-    /// Calls `function` once for each name. Calls user code, without any lock.
+    /// Calls `function` once for each name. Call without a lock held. Calls user code.
     func call(_ function: Function, _ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer) {
         let held = HeldWhileCalling()
         if let source { held.note(source) }
@@ -58,7 +58,7 @@ struct ScheduleCalls: ~Copyable {
         held.end()
     }
 
-    /// Releases the source and the names. Must always be called, without a lock. May call user code.
+    /// Releases the source and the names. Must always be called, without a lock held. May call user code.
     mutating func release() {
         for index in 0..<count { self[index].release() }
         rest.truncate(to: 0)

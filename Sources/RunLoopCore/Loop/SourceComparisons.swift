@@ -3,14 +3,14 @@ import CLinux
 /// Two sources for the client's equal function to compare, each with a reference.
 struct SourceComparison: BitwiseCopyable {
     let source: SourcePointer
-    /// The source that is in a loop.
+    /// The source that is in a loop already.
     let other: SourcePointer
     var areEqual = false
 }
 
-/// What clients' equal functions answered for pairs of sources. The functions are called without the lock; sources that are added to the
-/// loop meanwhile are compared in another round. Each pair is compared once. The references keep an address from being reused for another
-/// source. Used by one thread. No step of the iteration: called when a source is added or removed.
+/// The results of clients' equal functions for pairs of sources. The functions are called without the lock held. Sources that are added to
+/// the loop in the meantime are compared in another round, and each pair is compared once. The references keep an address from being reused
+/// for another source. Used by one thread. No step of the iteration: called when a source is added or removed.
 struct SourceComparisons: ~Copyable {
     /// The maximum number of rounds, in case sources are added faster than they can be compared.
     private static var roundLimit: Int { 100 }
@@ -18,16 +18,16 @@ struct SourceComparisons: ~Copyable {
     private(set) var list = PlainList<SourceComparison>()
     private var askedCount = 0
     private var rounds = 0
-    /// Where `add` starts searching: pairs mostly come in the order of the last round.
+    /// Where `add` starts searching, as pairs are mostly added in the order of the last round.
     private var nextKnown = 0
     /// Whether two of the sources turned out to be equal.
     private(set) var hasEqual = false
 
-    /// Whether pairs have been added that have not been compared yet.
+    /// Whether pairs have been added that still have to be compared, and the limit on rounds has not been reached.
     var mustAsk: Bool { askedCount < list.count && rounds < Self.roundLimit }
 
-    /// Adds a pair of sources unless it was compared before. If memory runs out, the two count as different. O(1) if pairs come in the
-    /// order of the last round, else O(n). Under the loop's lock.
+    /// Adds a pair of sources unless it was compared before. If memory runs out, the two count as different. O(1) if pairs are added in the
+    /// order of the last round, otherwise O(n). The caller holds the loop's lock.
     mutating func add(_ source: SourcePointer, _ other: SourcePointer) {
         for _ in 0..<askedCount {
             let known = list[nextKnown]
@@ -39,7 +39,7 @@ struct SourceComparisons: ~Copyable {
         other.pointee.item.object.retain()
     }
 
-    /// Compares the sources that were added. Any thread, without a lock; calls equal.
+    /// Compares the pairs that were added. Any thread; call without a lock held. Calls equal.
     mutating func ask() {
         let held = HeldWhileCalling()
         held.note(self)
@@ -57,7 +57,7 @@ struct SourceComparisons: ~Copyable {
         for index in 0..<list.count where list[index].areEqual && list[index].source == source { body(list[index].other) }
     }
 
-    /// Releases the references. Any thread, without a lock.
+    /// Releases the references. Any thread; call without a lock held.
     mutating func release() {
         for index in 0..<list.count {
             list[index].other.release()
@@ -68,7 +68,8 @@ struct SourceComparisons: ~Copyable {
 }
 
 extension HeldWhileCalling {
-    /// Notes the references of all pairs, in case a client's function ends the thread. No pair may be added until the notes are withdrawn.
+    /// Records the references of all pairs, in case a client's function ends the thread. No pair may be added until the records are
+    /// removed.
     func note(_ comparisons: borrowing SourceComparisons) {
         noteMemory(comparisons.list.elements)
         for index in 0..<comparisons.list.count {
