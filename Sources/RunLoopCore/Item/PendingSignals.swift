@@ -1,24 +1,24 @@
 import CLinux
 import Synchronization
 
-/// The version-0 sources of a loop that may have been signalled: a bitmap with one bit, a slot, per source. Any thread sets bits,
-/// by atomic instructions only, so signal handlers may too; the loop takes them.
+/// A bitmap of the version-0 sources of a loop that may have been signalled, with one bit, the source's slot, for each. Any thread sets
+/// bits, using only atomic instructions, so signal handlers may set them, too. The loop takes them.
 ///
-/// A bit is a hint to look at the source's own signal flag. A stale bit is harmless: a signaller may be late, and the slot may have
-/// gone to another source meanwhile. A missing bit is not. So a signaller sets the flag, then the bit, then the bit of the summary;
-/// and the loop takes them in the opposite order. A bit that is already set need not be set again: it has not been taken yet, and
-/// taking it will find the flag. All operations are sequentially consistent; that argument needs it (`Tests/model/signal.pml`).
+/// A bit is a hint to check the source's own signal flag. A stale bit is harmless: a signaller may be late, and the slot may belong to
+/// another source by then. A missing bit is not harmless. So a signaller sets the flag, then the bit, then the bit of the summary, and the
+/// loop takes them in the opposite order. A bit that is already set need not be set again: it has not been taken yet, and when it is, the
+/// flag is found. That argument needs all operations to be sequentially consistent (`Tests/model/signal.pml`).
 ///
-/// Slots 0 to 62, the near ones, are bits of one word. The rest lie in groups of 64 words under a summary word each, allocated
-/// when needed. The memory is never freed, like the loop's.
+/// Slots 0 to 62, the near ones, are bits of one word. The others, the far ones, are in groups of 64 words with one summary word per group.
+/// Groups are allocated when needed. Their memory is never freed, like the loop's.
 struct PendingSignals: ~Copyable {
     private let near = Atomic<UInt64>(0)
-    /// The address of the `Group`s of the far slots. Set once, by a holder of the loop's lock.
+    /// The address of the `Group`s of the far slots. Set once, with the loop's lock held.
     private let groupsAddress = Atomic<UInt>(0)
 
     private struct Group: ~Copyable {
         let summary = Atomic<UInt64>(0)
-        /// The address of 64 words. Set once, before any of its slots is in use.
+        /// The address of 64 words. Set once, before any of their slots is in use.
         let wordsAddress = Atomic<UInt>(0)
 
         var words: UnsafeMutablePointer<Atomic<UInt64>>? {
@@ -28,7 +28,7 @@ struct PendingSignals: ~Copyable {
 
     private var groups: UnsafeMutablePointer<Group>? { UnsafeMutablePointer(bitPattern: groupsAddress.load(ordering: .acquiring)) }
 
-    /// How many of the groups have words. Written by holders of the loop's lock.
+    /// How many of the groups have words. Written with the loop's lock held.
     private let groupsInUse = Atomic<UInt32>(0)
 
     /// How many slots have a bit in the first word.
@@ -37,12 +37,12 @@ struct PendingSignals: ~Copyable {
     private static var groupCount: Int { 64 }
     private static var slotsPerGroup: Int { 64 * 64 }
 
-    /// How many slots there can be. A source without one is signalled by `SharedSignals`.
+    /// The maximum number of slots. A source without a slot is signalled through `SharedSignals`.
     static var slotLimit: Int { nearSlots + groupCount * slotsPerGroup }
 
     init() {}
 
-    /// Allocates the bit of `slot`. Under the loop's lock. False if out of memory.
+    /// Allocates the bit of `slot`. Returns false if out of memory. The caller holds the loop's lock.
     func allocate(_ slot: Int) -> Bool {
         if slot < Self.nearSlots { return true }
         if groups == nil {
@@ -66,22 +66,22 @@ struct PendingSignals: ~Copyable {
     /// The bits of the near slots, for a signaller to pass to `setNear`. Any thread, async-signal-safe.
     var nearBitsForSetting: UInt64 { near.load(ordering: .sequentiallyConsistent) }
 
-    /// Sets the bit of a near slot, unless it is among `bits`, which `nearBitsForSetting` returned. At most one atomic
-    /// read-modify-write. Any thread, async-signal-safe.
+    /// Sets the bit of a near slot unless it is among `bits`, the value of `nearBitsForSetting`. At most one atomic read-modify-write. Any
+    /// thread, async-signal-safe.
     func setNear(_ slot: UInt32, besides bits: UInt64) {
         let bit: UInt64 = 1 << UInt64(slot)
         if bits & bit == 0 { _ = near.bitwiseOr(bit, ordering: .sequentiallyConsistent) }
     }
 
-    /// Sets the bit of a slot that `allocate` returned true for. At most three atomic read-modify-writes. Any thread,
+    /// Sets the bit of a slot for which `allocate` has returned true. At most three atomic read-modify-writes. Any thread,
     /// async-signal-safe.
     @inline(__always)
     func set(_ slot: Int) {
         if slot < Self.nearSlots { set(1 << UInt64(slot), in: near) } else { setFar(slot - Self.nearSlots) }
     }
 
-    /// Makes the bitmap non-empty on behalf of a source that has no slot in it: a source that is signalled after this, and before the loop
-    /// takes the bits, is then not the first. Any thread, async-signal-safe.
+    /// Makes the bitmap non-empty on behalf of a source without a slot in it. A source that is signalled after this, and before the loop
+    /// takes the bits, then does not count as the first. Any thread, async-signal-safe.
     func setWithoutSlot() { set(Self.farBit, in: near) }
 
     private func setFar(_ far: Int) {
@@ -103,16 +103,16 @@ struct PendingSignals: ~Copyable {
     /// Whether no bit is set. One load. Any thread.
     var isEmpty: Bool { nearBits == 0 }
 
-    /// The near slots, and one bit that stands for all far ones: 0 if no bit is set. One load. Any thread.
+    /// The bits of the near slots, and one bit that stands for all far ones; 0 if no bit is set. One load. Any thread.
     var nearBits: UInt64 { near.load(ordering: .relaxed) }
 
-    /// Whether a bit other than that of this near slot is set; true if `slot` is a far one. One load. Any thread.
+    /// Whether a bit other than that of this near slot is set; always true for a far slot. One load. Any thread.
     func isAnySet(besides slot: UInt32) -> Bool {
         slot >= UInt32(Self.nearSlots) || near.load(ordering: .relaxed) & ~(1 << UInt64(slot)) != 0
     }
 
-    /// Clears all bits and calls `body` with the slot of each that was set. The loop's thread, under its lock. O(1) + O(bits that are
-    /// set), + one step per 4 000 slots if any far slot is set.
+    /// Clears all bits and calls `body` with the slot of each that was set. O(number of bits that are set), plus one step per 4 096 slots
+    /// if any far slot is set. Loop thread only; the caller holds the loop's lock.
     func take(_ body: (Int) -> Void) {
         var bits = near.exchange(0, ordering: .sequentiallyConsistent)
         let far = bits & Self.farBit != 0
@@ -143,15 +143,15 @@ struct PendingSignals: ~Copyable {
     }
 }
 
-/// Signals of sources that are in several loops, or in none, or have no slot: no bit can stand for them, since a signaller cannot
-/// walk the list of a source's loops. They are counted for the whole process, and each loop that sees the count change looks through
-/// all its sources once.
+/// Counts the signals of sources that are in several loops, in none, or have no slot. No bit can stand for them, since a signaller cannot
+/// walk the list of a source's loops. The count is that of the whole process. Each loop that finds it changed searches all its sources
+/// once.
 enum SharedSignals {
     private static let counter = Atomic<UInt32>(0)
 
     /// Counts a signal. Any thread, async-signal-safe.
     static func increment() { counter.wrappingAdd(1, ordering: .sequentiallyConsistent) }
 
-    /// One load. Any thread.
+    /// The number of signals so far, modulo 2^32. One load. Any thread.
     static var count: UInt32 { counter.load(ordering: .sequentiallyConsistent) }
 }

@@ -13,30 +13,30 @@ struct SourceKey: HeapKey {
     }
 }
 
-/// A source in one loop: exists as long as the source is in at least one mode of that loop. One registration, usually the only one, is
-/// stored in the source itself (`SourceStorage.inlineRegistration`), others come from a slab.
+/// The membership of a source in one loop: exists as long as the source is in at least one mode of that loop. One registration, usually the
+/// only one, is stored in the source itself (`SourceStorage.inlineRegistration`); the others come from a slab.
 ///
-/// Some words mean one thing for a source that is signalled (version 0), and another for one on a descriptor, which is watched. Only this
-/// file uses them, through accessors that check the kind in debug builds. The two kinds of source have slabs of their own, so a late
-/// signaller and a late event never see a word of the other kind.
+/// Some words have one meaning for a source that is signalled (version 0), and another for a source on a descriptor, which is watched. Only
+/// this file uses these words, through accessors that check the kind of source in debug builds. The two kinds of source have separate
+/// slabs, so a late signaller or a late event never finds a word of the other kind.
 ///
 /// Guarded by the loop's lock, except for `pendingSignals`, `slot` and `onlySlot`, which signallers read without it.
 struct Registration: ~Copyable {
-    /// The first field, because the heap of signalled sources knows a registration by its address.
+    /// This must be the first field: the heap of signalled sources identifies a registration by the address of its position.
     fileprivate var heapIndexOrGeneration: UInt32
     fileprivate let slotOrLastDispatch: Atomic<UInt32>
     fileprivate let onlySlotOrWatch: Atomic<UInt32>
-    /// `SourcePointer.hash` of the source, computed when it was added.
+    /// The source's `SourcePointer.hash`, computed when the source was added.
     var hash: UInt32
-    /// The address of `RegistrationPointer.set`. Up to here an inline registration is in the first cache line of its source.
+    /// The address of `RegistrationPointer.set`. The fields of an inline registration up to here are in the first cache line of its source.
     let modeSetAddress = Atomic<UInt>(0)
     fileprivate let pendingSignalsOrNextOfWatch = Atomic<UInt>(0)
-    /// The address of `RegistrationPointer.nextOfSource`; its lowest bit is `isUnreferenced`.
+    /// The address of `RegistrationPointer.nextOfSource`. The lowest bit is `isUnreferenced`.
     fileprivate let nextOfSourceAddress = Atomic<UInt>(0)
-    /// The next in the bucket of the loop's `RegistrationTable`.
+    /// The next registration in the same bucket of the loop's `RegistrationTable`.
     var nextInBucket: RegistrationPointer?
 
-    /// An unused registration of a source that is signalled.
+    /// Makes an unused registration of a source that is signalled.
     init() {
         heapIndexOrGeneration = IndexedHeap<SourceKey>.absent
         slotOrLastDispatch = Atomic(Registration.noSlot)
@@ -44,7 +44,7 @@ struct Registration: ~Copyable {
         hash = 0
     }
 
-    /// An unused registration of a source on a descriptor.
+    /// Makes an unused registration of a source on a descriptor.
     init(generation: UInt32) {
         heapIndexOrGeneration = generation
         slotOrLastDispatch = Atomic(0)
@@ -56,7 +56,7 @@ struct Registration: ~Copyable {
     fileprivate static var noWatch: UInt32 { .max }
 }
 
-/// A registration that is not stored in its source. Aligned as sources are: see `RegistrationPointer.isInline`.
+/// A registration that is not stored in its source. Aligned like a source: see `RegistrationPointer.isInline`.
 struct SeparateRegistration: ~Copyable {
     fileprivate var registration: Registration
     fileprivate var source: SourcePointer
@@ -68,31 +68,32 @@ struct SeparateRegistration: ~Copyable {
 typealias RegistrationPointer = UnsafeMutablePointer<Registration>
 
 extension RegistrationPointer {
-    /// Whether it is the registration that is stored in its source. Sources and separate registrations are aligned to 64 bytes.
+    /// Whether this is the registration that is stored in its source. Sources and separate registrations are aligned to 64 bytes, and an
+    /// inline registration is not.
     var isInline: Bool { UInt(bitPattern: self) & 63 != 0 }
 
-    /// The source that is registered. Under the loop's lock.
+    /// The source that is registered. The caller holds the loop's lock.
     var source: SourcePointer { isInline ? SourcePointer(inlineRegistration: self) : separate.pointee.source }
 
     private var separate: UnsafeMutablePointer<SeparateRegistration> {
         UnsafeMutableRawPointer(self).assumingMemoryBound(to: SeparateRegistration.self)
     }
 
-    /// The set of the modes that the source is in; nil while the registration is unused. Under the lock of the loop or of the source;
-    /// changed under the loop's.
+    /// The set of the modes that the source is in; nil while the registration is unused. Changed with the loop's lock held; to read it, the
+    /// caller holds the lock of the loop or of the source.
     var set: ModeSetPointer? {
         get { ModeSetPointer(bitPattern: pointee.modeSetAddress.load(ordering: .relaxed)) }
         nonmutating set { pointee.modeSetAddress.store(UInt(bitPattern: newValue), ordering: .releasing) }
     }
 
-    /// The source's registration in another loop. Changed under the source's lock; signallers read it without.
+    /// The source's registration in another loop. Changed with the source's lock held; signallers read it without.
     var nextOfSource: RegistrationPointer? {
         get { RegistrationPointer(bitPattern: pointee.nextOfSourceAddress.load(ordering: .acquiring) & ~1) }
         nonmutating set { store(UInt(bitPattern: newValue), isUnreferenced) }
     }
 
-    /// Whether the source counts as one that does not keep its modes in this loop from being empty. Under the lock of the loop or of the
-    /// source; changed under both.
+    /// Whether the source counts as one that does not keep its modes in this loop from being empty. Changed with the locks of the loop and
+    /// of the source held; to read it, the caller holds either.
     var isUnreferenced: Bool {
         get { pointee.nextOfSourceAddress.load(ordering: .relaxed) & 1 != 0 }
         nonmutating set { store(UInt(bitPattern: nextOfSource), newValue) }
@@ -102,13 +103,13 @@ extension RegistrationPointer {
         pointee.nextOfSourceAddress.store(next | (isUnreferenced ? 1 : 0), ordering: .releasing)
     }
 
-    /// The loop that a used registration is in. Under that loop's lock or the source's.
+    /// The loop of a registration in use. The caller holds the lock of that loop or of the source.
     var loop: ThreadContextPointer {
         ModeSetPointer(bitPattern: pointee.modeSetAddress.load(ordering: .acquiring)).unsafelyUnwrapped.pointee.loop
     }
 
-    /// An unused registration of `source`, from a slab; nil if out of memory. The calling thread's context. The atomics are stored
-    /// to, not initialized: a late signaller may still be reading them.
+    /// Takes an unused registration for `source` from a slab, on behalf of the calling thread's context. Returns nil if out of memory. The
+    /// atomics are stored to, not initialized, because a late signaller may still be reading them.
     static func make(for source: SourcePointer, _ threadContext: ThreadContextPointer) -> RegistrationPointer? {
         let memory =
             source.hasDescriptor
@@ -125,8 +126,8 @@ extension RegistrationPointer {
         return registration
     }
 
-    /// Fills in an unused registration, but for the slot. The atomics are stored to one by one: a late signaller may still be reading
-    /// them. Under the loop's lock.
+    /// Fills in an unused registration, except for its slot, which is assigned afterwards. The atomics are stored to one by one, because a
+    /// late signaller may still be reading them. The caller holds the loop's lock.
     func fill(in set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>, hash: UInt32) {
         if !source.hasDescriptor {
             slot = Registration.noSlot
@@ -136,7 +137,7 @@ extension RegistrationPointer {
         self.set = set
     }
 
-    /// Marks the registration as unused. Keeps what late signallers may read, and the generation. Under the loop's lock.
+    /// Marks the registration as unused. Keeps the generation, and what late signallers may read. The caller holds the loop's lock.
     func clear() {
         set = nil
         pointee.nextOfSourceAddress.store(0, ordering: .releasing)
@@ -148,8 +149,8 @@ extension RegistrationPointer {
         }
     }
 
-    /// Frees the memory of a registration, once nothing refers to it any more; an inline one becomes unused. Any thread; in the
-    /// child of fork() also one that never used the library.
+    /// Frees the memory of a registration once nothing refers to it; an inline one becomes unused instead. Any thread, including one of the
+    /// child of fork() that has never used the library.
     func destroy() {
         if isInline {
             clear()
@@ -165,8 +166,8 @@ extension RegistrationPointer {
 extension RegistrationPointer {
     private func assertSignalled() { assert(!source.hasDescriptor) }
 
-    /// Where the heap of signalled sources stores this registration's index, and by whose address it knows the registration: the first
-    /// field.
+    /// Where the heap of signalled sources stores the index of this registration: in the first field, by whose address the heap identifies
+    /// the registration.
     var position: UnsafeMutablePointer<UInt32> {
         assertSignalled()
         return firstField
@@ -174,7 +175,7 @@ extension RegistrationPointer {
 
     private var firstField: UnsafeMutablePointer<UInt32> { UnsafeMutableRawPointer(self).assumingMemoryBound(to: UInt32.self) }
 
-    /// The registration that has this `position`.
+    /// Returns the registration that has this `position`.
     init(queued position: UnsafeMutablePointer<UInt32>) {
         self = UnsafeMutableRawPointer(position).assumingMemoryBound(to: Registration.self)
     }
@@ -188,51 +189,49 @@ extension RegistrationPointer {
         return SourceKey(order: source.pointee.order, sequence: source.signalTime)
     }
 
-    // Signallers read the following without a lock, and perhaps when the registration is no longer that of their source. So these
-    // do not look at the source.
+    // Signallers read the following fields without a lock, perhaps when the registration has already passed to another source. So these
+    // accessors do not use the source.
 
-    /// The source's bit in `pendingSignals`; `noSlot` if none was left. Any thread; changed under the loop's lock.
+    /// The index of the source's bit in `pendingSignals`; `noSlot` if none was left. Changed with the loop's lock held. Any thread.
     var slot: UInt32 {
         get { pointee.slotOrLastDispatch.load(ordering: .relaxed) }
         nonmutating set { pointee.slotOrLastDispatch.store(newValue, ordering: .relaxed) }
     }
 
-    /// In an inline registration: a copy of `slot` while the source is in this loop only, otherwise `noSlot`. Any thread; changed
-    /// under the source's lock.
+    /// In an inline registration: a copy of `slot` while the source is in this loop only, otherwise `noSlot`. Changed with the source's
+    /// lock held. Any thread.
     var onlySlot: UInt32 {
         get { pointee.onlySlotOrWatch.load(ordering: .sequentiallyConsistent) }
         nonmutating set { pointee.onlySlotOrWatch.store(newValue, ordering: .sequentiallyConsistent) }
     }
 
-    /// The loop's bitmap. The inline registration of a source in no loop keeps that of the last loop; a client's new source has that
-    /// of the loop of the thread that made it. nil if the source was never in a loop, nor expected in one. Any thread,
-    /// async-signal-safe.
+    /// The loop's bitmap. The inline registration of a source in no loop keeps that of its last loop; a client's new source has that of the
+    /// loop of the thread that created it. nil if the source was never in a loop, nor expected in one. Any thread, async-signal-safe.
     var pendingSignals: UnsafePointer<PendingSignals>? {
         UnsafePointer(bitPattern: pointee.pendingSignalsOrNextOfWatch.load(ordering: .relaxed))
     }
 
-    /// Changes `pendingSignals`. Under the loop's lock, or before another thread knows the source.
+    /// Changes `pendingSignals`. The caller holds the loop's lock, or no other thread knows the source yet.
     func expectSignals(in pendingSignals: UnsafePointer<PendingSignals>) {
         assertSignalled()
         pointee.pendingSignalsOrNextOfWatch.store(UInt(bitPattern: pendingSignals), ordering: .relaxed)
     }
 
-    /// Makes the loop look at the source. Any thread, async-signal-safe. May be late: if the registration belongs to another source by now,
-    /// a loop looks and finds nothing.
+    /// Makes the loop check the source. May be late: if the registration has passed to another source, a loop checks that one in vain. Any
+    /// thread, async-signal-safe.
     @inline(__always)
     func setPending() { setPending(slot) }
 
-    /// `setPending` when the slot is known already.
+    /// Does what `setPending()` does, for a slot that is known already.
     @inline(__always)
     func setPending(_ slot: UInt32) {
         if let pendingSignals, slot != Registration.noSlot { pendingSignals.pointee.set(Int(slot)) } else { SharedSignals.increment() }
     }
 
-    /// `PendingSignals.setWithoutSlot` of the loop. Any thread, async-signal-safe.
+    /// Calls `PendingSignals.setWithoutSlot` for the loop. Any thread, async-signal-safe.
     func setPendingWithoutSlot() { pendingSignals?.pointee.setWithoutSlot() }
 
-    /// Whether the loop has signals, of any source, that it has not taken yet. True if there is no loop. Any thread,
-    /// async-signal-safe.
+    /// Whether the loop has signals, of any source, that it has not taken yet. True if there is no loop. Any thread, async-signal-safe.
     var loopHasPendingSignals: Bool { !(pendingSignals?.pointee.isEmpty ?? false) }
 }
 
@@ -240,15 +239,16 @@ extension RegistrationPointer {
 extension RegistrationPointer {
     private func assertWatched() { assert(source.hasDescriptor) }
 
-    /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only of an inline registration.
-    /// Survives the source: the next one in this memory continues the count. Changed under the loop's lock. Reads what is in memory,
-    /// whether or not it is this source's by now: another thread may be making a source there, which stores the same number again.
+    /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only inline registrations have a
+    /// generation. It outlives the source: the next source in this memory continues the count. Changed with the loop's lock held. Reads
+    /// whatever is in memory, even if that is another source's by now: a thread that is creating a source there stores the same number
+    /// again.
     var generation: UInt32 {
         get { linux_peek(firstField) }
         nonmutating set { pointee.heapIndexOrGeneration = newValue }
     }
 
-    /// The number of the last event that this source was called for, if it shares its descriptor.
+    /// The stamp of the last event for which this source was called, or of its last turn: see `RunLoopStorage.dispatchStamp`.
     var lastDispatch: UInt32 {
         get { lastDispatchField.pointee }
         nonmutating set { lastDispatchField.pointee = newValue }
@@ -260,7 +260,7 @@ extension RegistrationPointer {
         return firstField + 1
     }
 
-    /// The index of the poller's watch on the source's descriptor; nil if the source no longer waits for it.
+    /// The index of the poller's watch on the source's descriptor; nil if the source is not watched.
     var watch: Int? {
         get {
             assertWatched()
@@ -273,7 +273,7 @@ extension RegistrationPointer {
         }
     }
 
-    /// Whether there is a watch. Of either kind of source.
+    /// Whether there is a watch. Valid for either kind of source.
     var isWatched: Bool { source.hasDescriptor && watch != nil }
 
     /// The next registration on the same descriptor: by order, then in the order in which they were added to the loop.

@@ -1,7 +1,8 @@
 import CLinux
 import Synchronization
 
-/// All registrations of one loop, found by slot and by the hash of their source. Guarded by the loop's lock. Calls no user code.
+/// All registrations of one loop, which can be found by slot and by the hash of their source. Guarded by the loop's lock. Calls no user
+/// code.
 struct RegistrationTable: ~Copyable {
     private var bySlot = PlainList<RegistrationPointer?>()
     private var freeSlots = PlainList<UInt32>()
@@ -10,14 +11,14 @@ struct RegistrationTable: ~Copyable {
     private var buckets: UnsafeMutablePointer<RegistrationPointer?>?
     private var bucketCount = 0
     private(set) var count = 0
-    /// The bucket at which the next call of `any` starts looking.
+    /// The bucket at which the next call of `any` starts searching.
     private var anyBucket = 0
 
     init() {}
 
     deinit { free(buckets) }
 
-    /// The registration that has this slot, nil if none has. O(1).
+    /// Returns the registration with this slot; nil if there is none. O(1).
     subscript(slot slot: Int) -> RegistrationPointer? { slot < bySlot.count ? bySlot[slot] : nil }
 
     /// Calls `body` for every registration whose source has this hash. O(1) on average. `body` must not change the table.
@@ -32,8 +33,8 @@ struct RegistrationTable: ~Copyable {
 
     private func bucket(of hash: UInt32) -> Int { Int(hash) & (bucketCount &- 1) }
 
-    /// Makes a registration of `source`, in the modes of `set`; the caller links it to the source. Returns nil if out of memory. Amortized
-    /// O(1).
+    /// Adds a registration of `source`, in the modes of `set`, and returns it; nil if out of memory. The caller links it to the source.
+    /// Amortized O(1).
     mutating func add(
         _ source: SourcePointer, _ hash: UInt32, _ set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>
     ) -> RegistrationPointer? {
@@ -51,13 +52,13 @@ struct RegistrationTable: ~Copyable {
 
     private mutating func reserveSlot() -> Bool { bySlot.reserve(bySlot.count + 1) && freeSlots.reserve(bySlot.count + 1) }
 
-    /// Memory for a registration: the one inside the source if that is unused, else a new one; nil if out of memory.
+    /// Returns an unused registration: the one inside the source if that is unused, otherwise a new one; nil if out of memory.
     private func unusedRegistration(of source: SourcePointer) -> RegistrationPointer? {
         if source.inlineRegistration.set == nil { return source.inlineRegistration }
         return ThreadContextPointer.current.flatMap { RegistrationPointer.make(for: source, $0) }
     }
 
-    /// Removes a registration from the table, and frees its slot. Its other fields can still be read. O(1) on average.
+    /// Removes a registration from the table and frees its slot. The other fields can still be read. O(1) on average.
     mutating func remove(_ registration: RegistrationPointer) {
         var link = buckets.unsafelyUnwrapped + bucket(of: registration.pointee.hash)
         while let other = link.pointee, other != registration { link = other.nextInBucketLink }
@@ -82,7 +83,7 @@ struct RegistrationTable: ~Copyable {
         return UInt32(slot)
     }
 
-    /// Twice as many buckets; false if out of memory.
+    /// Doubles the number of buckets. Returns false if out of memory.
     private mutating func growBuckets() -> Bool {
         let (old, oldCount, new) = (buckets, bucketCount, max(16, bucketCount * 2))
         guard let memory = calloc(new, MemoryLayout<RegistrationPointer?>.stride) else { return false }
@@ -105,7 +106,8 @@ struct RegistrationTable: ~Copyable {
         first.pointee = registration
     }
 
-    /// A registration; nil if the table is empty. A call costs O(1) on average if each registration is removed after it was returned.
+    /// Returns any one of the registrations; nil if the table is empty. O(1) on average if each registration is removed after it was
+    /// returned.
     mutating func any() -> RegistrationPointer? {
         while anyBucket < bucketCount {
             if let registration = buckets.unsafelyUnwrapped[anyBucket] { return registration }

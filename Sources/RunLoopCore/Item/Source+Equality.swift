@@ -1,8 +1,9 @@
 import CRunLoop
 
-// When two sources are equal: by CFRunLoop's rules. A loop does not take a source if it has an equal one.
+// When two sources are equal, by CFRunLoop's rules. A mode that has a source accepts no other source that equals it.
 extension SourcePointer {
-    /// Whether a loop that has one of the sources does not take the other. Any thread; may call the context's equal.
+    /// Whether the sources are equal, so that a mode that has one of them does not accept the other. Any thread; may call the context's
+    /// equal.
     func equals(_ other: SourcePointer) -> Bool {
         if self == other { return true }
         guard mayEqual(other) else { return false }
@@ -10,7 +11,7 @@ extension SourcePointer {
         return RLRunLoopSourceContext.areEqual(equal, pointee.info, other.pointee.info)
     }
 
-    /// Whether all is equal except what the client's equal function compares. Any thread; calls no user code.
+    /// Whether everything is equal except what the client's equal function compares. Any thread; calls no user code.
     @inline(never)
     func mayEqual(_ other: SourcePointer) -> Bool {
         let equal = address(pointee.detail?.pointee.equal)
@@ -30,6 +31,6 @@ extension SourcePointer {
         return pointee.detail?.pointee.equal == nil ? UInt(bitPattern: pointee.info) : 0
     }
 
-    /// `contextHash`, mixed for a loop's `RegistrationTable`. Any thread; may call the context's hash.
+    /// The `contextHash`, mixed for a loop's `RegistrationTable`. Any thread; may call the context's hash.
     var hash: UInt32 { UInt32(truncatingIfNeeded: Bytes.mix(contextHash)) }
 }

@@ -1,11 +1,11 @@
 import CLinux
 import Synchronization
 
-// Signalling a version-0 source, from any thread and from signal handlers, and taking the signal in the thread of a loop.
+// Signalling a version-0 source, from any thread and from signal handlers, and taking the signal on the thread of a loop.
 extension SourcePointer {
-    /// RLRunLoopSourceSignal: sets the flag first, then the bit that makes the loop look at the flag. A thread that adds the source to
-    /// a loop publishes the registration first, then looks at the flag. All four are sequentially consistent, so one of the two
-    /// sees what the other did. Any thread, async-signal-safe.
+    /// RLRunLoopSourceSignal: sets the flag, then the bit that makes the loop check the flag. A thread that adds the source to a loop
+    /// publishes the registration first, then checks the flag. All four operations are sequentially consistent, so at least one of the two
+    /// threads sees what the other one did. Any thread, async-signal-safe.
     @inline(__always)
     func signal() {
         if RaceDetector.isWatching { signalWatched() } else { signalUnwatched() }
@@ -16,8 +16,8 @@ extension SourcePointer {
         signalUnwatched()
     }
 
-    /// `signal` without telling a race detector. On the usual path only its last statement may be a call: then it need not save
-    /// registers.
+    /// Signals the source without annotations for a race detector. On the usual path only the last statement may be a call, so that no
+    /// registers have to be saved.
     @inline(__always)
     private func signalUnwatched() {
         let isFirst = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent) == 0
@@ -33,7 +33,7 @@ extension SourcePointer {
         pendingSignals.pointee.setNear(slot, besides: bits)
     }
 
-    /// Notes the time of the signal, then sets the bit: sources of equal order are performed by the time of their first signal. Most
+    /// Stores the time of the signal, then sets the bit: sources of equal order are performed by the time of their first signal. Most
     /// signals are alone when the loop takes them, and need no clock: see `RunLoopStorage.signalsTaken`.
     private func setPendingWithTime(_ slot: UInt32) {
         noteSignalTimeByClock()
@@ -42,16 +42,16 @@ extension SourcePointer {
 
     private func noteSignalTimeByClock() { signalTime = Clock.now.nanoseconds }
 
-    /// `signal`, not inlined.
+    /// Does what `signal` does, but is not inlined.
     func signalSlow() { signal() }
 
-    /// 1 from `signal` until a loop takes it, just before it performs the source. Stored in the header, in the field that timers use
-    /// for their heap index: that cache line is read anyway. Any thread.
+    /// 1 from `signal` until a loop takes the signal, just before it performs the source. Stored in the header, in the field that timers
+    /// use for their heap index, because that cache line is read anyway. Any thread.
     private var signalFlag: UnsafeMutablePointer<Atomic<UInt32>> {
         (UnsafeMutableRawPointer(self) + ItemHeader.positionOffset).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
 
-    /// The rest of `signal` for a source without a near slot. `isFirst`: the flag was not set before.
+    /// Does the work of `signal` for a source without a near slot. `isFirst`: whether the flag was not set before.
     private func setPendingSlow(_ slot: UInt32, isFirst: Bool) {
         if isFirst {
             let isAlone = slot != Registration.noSlot && !inlineRegistration.loopHasPendingSignals
@@ -62,17 +62,18 @@ extension SourcePointer {
         } else if let registration = onlyRegistration {
             registration.setPending()
         } else {
-            // The source is in no loop, or in several. Counted first: then a loop that takes the bits has looked at the source.
+            // The source is in no loop, or in several. The count comes first, so that a loop that takes the bits also finds the count
+            // changed, and searches its sources.
             SharedSignals.increment()
             setPendingWithoutSlot()
         }
     }
 
-    /// Marks the bitmaps of loops that this source is in, or was in last. Otherwise another source of such a loop that is signalled later
-    /// would find its bitmap empty: its signal would count as the only one, and so as the earlier one. Any thread, async-signal-safe.
+    /// Marks the bitmaps of the loops that this source is in, or was in last. Otherwise another source of such a loop, signalled later,
+    /// would find the bitmap empty, and its signal would count as the only one, and so as the earlier one. Any thread, async-signal-safe.
     ///
-    /// A registration may leave the list meanwhile and come into that of another source. Then one loop has a bit too many, and another may
-    /// have none: a loop that the source was just added to, or is about to leave.
+    /// A registration may leave the list in the meantime and join that of another source. Then one loop has a bit too many, and another may
+    /// have none: a loop to which the source was just added, or which it is about to leave.
     private func setPendingWithoutSlot() {
         inlineRegistration.setPendingWithoutSlot()
         var next = registrations
@@ -84,28 +85,29 @@ extension SourcePointer {
         }
     }
 
-    /// The most registrations to look at, in case the list keeps changing.
+    /// The maximum number of registrations to visit, in case the list keeps changing.
     private static var registrationsLookedAt: Int { 1000 }
 
-    /// Prefetches what `signal` reads first. Call it shortly before; any address will do.
+    /// Prefetches what `signal` reads first. To be called shortly before it. Any address will do.
     static func prefetchSignal(_ handle: OpaquePointer?) {
         if let handle { linux_prefetch(UnsafeRawPointer(handle) + 64) }
     }
 
-    /// Clears the signal; true if there was one. Of two loops that take it at the same time only one gets true. A loop's thread.
+    /// Takes the signal. Returns true if there was one. If two loops take it at the same time, only one of them receives true. Called on
+    /// the thread of a loop.
     @inline(__always)
     func takeSignal() -> Bool { RaceDetector.taken(signalFlag.pointee.exchange(0, ordering: .sequentiallyConsistent) != 0, at: self) }
 
-    /// Whether a signal has not been taken yet. Any thread, async-signal-safe.
+    /// Whether there is a signal that has not been taken yet. Any thread, async-signal-safe.
     var isSignalled: Bool { signalFlag.pointee.load(ordering: .sequentiallyConsistent) != 0 }
 
-    /// The source's registration if it is in exactly one loop. Any thread; stable under that loop's lock.
+    /// The source's registration if it is in exactly one loop. Any thread; stable while that loop's lock is held.
     var onlyRegistration: RegistrationPointer? {
         RegistrationPointer(bitPattern: pointee.onlyRegistration.load(ordering: .sequentiallyConsistent))
     }
 
-    /// Stores for signallers which bit to set, and sets it if the source is signalled already. Under the source's lock, after every
-    /// change of `registrations`; also for sources on descriptors.
+    /// Stores for signallers which bit to set, and sets that bit if the source is signalled already. Called after every change of
+    /// `registrations`, also for sources on descriptors. The caller holds the source's lock.
     func publishOnlyRegistration() {
         let only = registrations.flatMap { $0.nextOfSource == nil ? $0 : nil }
         pointee.onlyRegistration.store(UInt(bitPattern: only), ordering: .sequentiallyConsistent)

@@ -4,10 +4,11 @@ import Synchronization
 /// The function that a source calls: a client's perform function, or the event handler of an internal source.
 struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
-    /// Handles the events of an internal source: `ready` is the part of `reported` that the source is interested in.
+    /// Handles the events of an internal source. `ready` is the part of `reported` that the source is interested in.
     ///
-    /// Two calls are special. If `ready` is empty, for a source that `callsClient`: see `Endpoint.reconcile`. If both are empty, the thread
-    /// has ended in a client's function that this handler, or the loop on its behalf, has called: clean up.
+    /// Two kinds of call are special. If only `ready` is empty, for a source that `callsClient`, the handler calls
+    /// `EndpointPointer.reconcile`. If both are empty, the thread has exited inside a client's callback that this handler, or the loop on
+    /// its behalf, has called: the handler cleans up.
     typealias EventHandler =
         @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> DispatchResult.RawValue
 
@@ -24,13 +25,13 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     func isSame(as other: SourceFunction) -> Bool { address == other.address }
 }
 
-/// What a source did about events of its descriptor.
+/// What a source has done about events of its descriptor.
 enum DispatchResult: UInt8 {
-    /// A client's function was called.
+    /// A client's callback was called.
     case handled
-    /// No client waited for these events any more; the registration with epoll has been updated.
+    /// No client was waiting for these events any longer. The registration with epoll has been updated.
     case unwanted
-    /// There was no memory, or no descriptor, to handle them: try again a little later.
+    /// There was no memory or no descriptor to handle the events, so they have to be retried a little later.
     case tryLater
 }
 
@@ -55,8 +56,8 @@ struct SourceDetail: BitwiseCopyable {
 typealias SourceDetailPointer = UnsafeMutablePointer<SourceDetail>
 
 extension SourceDetailPointer {
-    /// The detail that all internal sources of one kind share, allocated by the first call; nil if out of memory. `storage` keeps
-    /// its address, and is 0 at first. O(1). Any thread.
+    /// Returns the detail that all internal sources of one kind share, allocated by the first call; nil if out of memory. `storage` holds
+    /// the address, and is 0 until the first call. O(1). Any thread.
     static func shared(_ storage: borrowing Atomic<UInt>, _ detail: SourceDetail) -> SourceDetailPointer? {
         if let known = SourceDetailPointer(bitPattern: storage.load(ordering: .acquiring)) { return known }
         guard let new = malloc(MemoryLayout<SourceDetail>.size)?.bindMemory(to: SourceDetail.self, capacity: 1) else { return nil }
