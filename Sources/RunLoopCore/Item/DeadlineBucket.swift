@@ -1,15 +1,15 @@
 import CLinux
 
-/// Far timers of a `DeadlineQueue`, with deadlines from `minimum` on, in no order: an array of slots, and a bitmap of those that are taken.
-/// A timer goes into a free slot and leaves by clearing its bit. So cancelling one of a million touches the timer and the bitmap, which
-/// stays in the processor's cache, but neither the slot nor another timer.
+/// A bucket of a `DeadlineQueue`: timers with deadlines from `minimum` on, in no order. It has an array of slots, and a bitmap of those
+/// that are taken. A timer is stored in a free slot, and is removed by clearing its bit. So cancelling one of a million timers touches that
+/// timer and the bitmap, which stays in the processor's cache, but neither the slot nor another timer.
 ///
-/// Free slots are found by walking through the bitmap, 64 slots at a time. At its end the walk starts over if more than a quarter of the
-/// slots are free; otherwise the bucket grows.
+/// Free slots are found by walking through the bitmap, 64 slots at a time. At the end of the bitmap, the walk starts over if more than a
+/// quarter of the slots are free; otherwise the bucket grows.
 ///
 /// Guarded by the loop's lock. Calls no user code.
 struct DeadlineBucket: BitwiseCopyable {
-    /// A timer as it lies in a bucket.
+    /// A timer as it is stored in a bucket.
     struct Entry: BitwiseCopyable {
         var deadline: UInt64
         var position: IndexedHeap<TimerKey>.Position
@@ -18,18 +18,18 @@ struct DeadlineBucket: BitwiseCopyable {
     var minimum: UInt64
     /// The slots, followed in the same memory by `taken`. nil while the bucket has none.
     fileprivate(set) var entries: UnsafeMutablePointer<Entry>?
-    /// The slots that the walk has found: a bit for each of the 64 from `group` on.
+    /// The free slots that the walk has found: a bit for each of the 64 slots from `group` on.
     fileprivate var found: UInt64 = 0
     fileprivate var group = 0
-    /// A bit for each slot: set if a timer is in it, or if it is in `found`.
+    /// A bit for each slot, set if a timer is in it, or if the slot is in `found`.
     fileprivate var taken: UnsafeMutablePointer<UInt64>?
-    /// The number of slots, and of those that the walk has passed: multiples of 64. (Between `fill` and `endFilling`, `passed` is the next
-    /// slot to fill.)
+    /// The number of slots, and the number of slots that the walk has passed. Both are multiples of 64, except that between `fill` and
+    /// `endFilling`, `passed` is the next slot to fill.
     fileprivate(set) var capacity = 0
     fileprivate var passed = 0
 
-    /// How many timers the bucket has. O(number of slots / 64), as it counts bits: a stored count would be loaded and stored by each
-    /// cancel, and the less memory a cancel touches, the more of them the processor can overlap.
+    /// The number of timers in the bucket, found by counting bits: O(number of slots / 64). A stored count would be loaded and stored by
+    /// each cancellation, and the less memory a cancellation touches, the more of them the processor can overlap.
     @inline(never)
     var count: Int {
         guard let taken else { return 0 }
@@ -41,19 +41,19 @@ struct DeadlineBucket: BitwiseCopyable {
     /// The smallest capacity. A bucket of up to twice as many timers is opened without being split.
     static var small: Int { 64 }
 
-    /// A position has 26 bits for an index and 6 that say what it indexes: 0 for the heap of near timers, 1 + i for bucket i, 62 for
-    /// sorted timers, 63 for a timer in no queue.
+    /// How many bits of a position are the index. The other 6 bits tell what it is an index into: 0 stands for the heap of near timers, 1 +
+    /// i for bucket i, 62 for the sorted timers, and 63 for a timer in no queue.
     fileprivate static var indexBits: UInt32 { 26 }
     static var maximumIndex: UInt32 { 1 << indexBits - 1 }
 
-    /// The position of a timer.
+    /// Composes a position of the number of a heap or bucket and an index: see `indexBits`.
     @inline(__always)
     static func position(_ number: Int, _ index: Int) -> UInt32 { UInt32(truncatingIfNeeded: number &<< Int(indexBits) | index) }
 
-    /// Which heap or bucket a position is in: see `indexBits`.
+    /// The number of the heap or bucket that a position is in: see `indexBits`.
     static func number(of position: UInt32) -> Int { Int(position >> indexBits) }
 
-    /// The index in a position.
+    /// The index that is part of a position.
     static func index(of position: UInt32) -> Int { Int(position & maximumIndex) }
 
     init(minimum: UInt64) { self.minimum = minimum }
@@ -62,10 +62,11 @@ struct DeadlineBucket: BitwiseCopyable {
 typealias DeadlineBucketPointer = UnsafeMutablePointer<DeadlineBucket>
 
 extension DeadlineBucketPointer {
-    /// Whether a free slot was found: then `put` may be called. O(1).
+    /// Whether a free slot has been found, so that `put` may be called. O(1).
     var hasSlot: Bool { pointee.found != 0 }
 
-    /// Adds a timer, if `hasSlot`, and returns its position, which the caller stores. `number`: that of the bucket, as in positions. O(1).
+    /// Adds a timer, which requires `hasSlot`, and returns its position, which the caller stores. `number`: the bucket's, as in positions.
+    /// O(1).
     @inline(__always)
     func put(_ entry: DeadlineBucket.Entry, number: Int) -> UInt32 {
         let index = pointee.group | pointee.found.trailingZeroBitCount
@@ -74,8 +75,8 @@ extension DeadlineBucketPointer {
         return DeadlineBucket.position(number, index)
     }
 
-    /// Like `put`, to refill a bucket that has no timers but enough memory: uses the slots in order, from the first. After the last timer,
-    /// `endFilling` must be called before anything else. O(1).
+    /// Adds a timer like `put`, to refill a bucket that has no timers but enough memory. Uses the slots in order, from the first. After the
+    /// last timer, `endFilling` must be called before anything else. O(1).
     func fill(_ entry: DeadlineBucket.Entry, number: Int) -> UInt32 {
         let index = pointee.passed
         pointee.passed = index &+ 1
@@ -83,7 +84,7 @@ extension DeadlineBucketPointer {
         return DeadlineBucket.position(number, index)
     }
 
-    /// Marks the slots used by `fill` as taken, and sets the walk back to the last, partly used group, whose free slots it then finds.
+    /// Marks the slots used by `fill` as taken, and resets the walk to the last, partly used group, whose free slots it finds next.
     /// O(number of timers).
     func endFilling() {
         guard let taken = pointee.taken else { return }
@@ -100,12 +101,12 @@ extension DeadlineBucketPointer {
     /// Sets the deadline of the timer at an index. O(1).
     func setDeadline(_ deadline: UInt64, at index: Int) { pointee.entries.unsafelyUnwrapped[index].deadline = deadline }
 
-    /// The deadline of a timer of the bucket. O(1).
+    /// Returns the deadline of the bucket's timer with this position. O(1).
     func deadline(at position: UInt32) -> UInt64 {
         pointee.entries.unsafelyUnwrapped[DeadlineBucket.index(of: position)].deadline
     }
 
-    /// Finds a free slot, or makes some; false if out of memory. O(1) on average. `spare`: as in `grow`.
+    /// Finds a free slot, or makes some. Returns false if out of memory. O(1) on average. `spare`: as in `grow`.
     @inline(never)
     func findSlot(_ spare: inout UnsafeMutablePointer<DeadlineBucket.Entry>?) -> Bool {
         if walk() { return true }
@@ -115,7 +116,7 @@ extension DeadlineBucketPointer {
         return walk()
     }
 
-    /// Finds the next group of 64 slots with a free one; false at the end. Called if not `hasSlot`.
+    /// Advances the walk to the next group of 64 slots with a free one. Returns false at the end. Call only if `hasSlot` is false.
     private func walk() -> Bool {
         while pointee.passed < pointee.capacity {
             let word = pointee.taken.unsafelyUnwrapped + pointee.passed &>> 6
@@ -129,8 +130,8 @@ extension DeadlineBucketPointer {
         return false
     }
 
-    /// Takes all timers out of the bucket: they belong to the caller, and lie in the first slots until others are put there. Returns how
-    /// many. O(number of slots).
+    /// Takes all timers out of the bucket, and returns how many there were. They belong to the caller, and are in the first slots until
+    /// others are put there. O(number of slots).
     @inline(never)
     func takeAll() -> Int {
         if pointee.capacity == 0 { return 0 }
@@ -154,8 +155,8 @@ extension DeadlineBucketPointer {
         return count
     }
 
-    /// Makes room for `total` timers, at least twice as many as there was; false if out of memory. `spare`: memory for a small bucket, or
-    /// nil.
+    /// Makes room for `total` timers, and at least doubles the capacity. Returns false if out of memory. `spare`: memory for a small
+    /// bucket, or nil.
     @inline(never)
     func grow(to total: Int, _ spare: inout UnsafeMutablePointer<DeadlineBucket.Entry>?) -> Bool {
         if pointee.entries == nil && total <= DeadlineBucket.small, let memory = spare {
@@ -166,7 +167,7 @@ extension DeadlineBucketPointer {
         return resize(to: max(total, 2 &* pointee.capacity))
     }
 
-    /// Frees memory that a bucket with few timers left does not need. After `takeAll` and `put`.
+    /// Frees memory that a bucket with few timers left does not need. Called after `endFilling`.
     func shrink() { _ = resize(to: max(pointee.count, 1)) }
 
     private func resize(to total: Int) -> Bool {

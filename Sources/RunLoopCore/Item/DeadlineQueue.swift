@@ -1,6 +1,6 @@
 import CLinux
 
-/// When a timer fires: by deadline; of several with one deadline, the one that arrived first.
+/// The order in which timers fire: by deadline; those with equal deadlines, by arrival.
 struct TimerKey: HeapKey {
     var deadline: UInt64
     var arrival: UInt
@@ -13,49 +13,51 @@ struct TimerKey: HeapKey {
 }
 
 extension ItemState {
-    /// The index in the farthest bucket of a queued timer without a detail; more than any index for every other timer.
+    /// The index of a queued timer without a detail in the farthest bucket; greater than any index for every other timer.
     @inline(__always)
     fileprivate var indexInFarthest: UInt64 { distance(from: .queued(at: DeadlineBucket.position(1, 0))) }
 }
 
-/// Timers in exact order, of which most are never looked at: nearly all timers are cancelled or moved before they are sorted.
+/// Timers in exact order, most of which are never examined: nearly all timers are cancelled or moved before they are sorted.
 ///
 ///     near, sorted        buckets, the farthest first
 ///     in exact order      buckets[n - 1]  ...         buckets[1]         buckets[0]
 ///     |-------------------|---------------|-----------|------------------|------------------> deadline
 ///                         minimum         minimum     minimum            minimum
 ///
-/// A bucket has the timers with deadlines from its `minimum` up to that of the next farther one, in no order. Those before the minimum of
-/// the nearest bucket are in exact order: in `near`, a heap, or in `sorted`, an array.
+/// A bucket holds the timers with deadlines from its `minimum` up to that of the next farther bucket, in no order. The timers before the
+/// minimum of the nearest bucket are in exact order: in `near`, a heap, or in `sorted`, an array.
 ///
-/// Only when there are none of these, and the first timer is asked for, is the nearest bucket opened: a small one is poured into `near`, a
-/// large one is first split into up to thirty smaller ones of equal width, unless all its timers are due: then it is sorted as a whole. If
-/// `near` itself gets many timers, they become a bucket. So a timer is moved only when a small part of the time until it is due is left,
-/// and of that again, and the heap stays so small that it lies in the processor's nearest cache.
+/// The nearest bucket is opened only when these two are empty and the first timer is requested. A small bucket is poured into `near`. A
+/// large one is first split into up to 31 smaller ones of equal width or, if all its timers are due, sorted as a whole. If `near` itself
+/// accumulates many timers, they become a bucket. So a timer is moved only when a small part of the time until it is due is left, and again
+/// when a small part of that is left; and the heap stays so small that it fits into the processor's first-level cache.
 ///
 /// Invariants:
 /// 1. The minimums descend from `buckets[0]`, which always exists, to the last bucket. The deadlines in a bucket are at least its minimum
-///    and below that of the next farther bucket; those in `near` and `sorted` are below all minimums, or `.max`.
-/// 2. A timer's `position` is its index in `near`, `sorted` or its bucket, together with which of these it is (`DeadlineBucket.number`).
-/// 3. `near` has room for all timers (`reserve`). Where there is no memory for a bucket, it is opened instead: correct, only slower.
+///    and below that of the next farther bucket. The deadlines in `near` and `sorted` are below all minimums, or `.max`.
+/// 2. A timer's `position` is its index in `near`, `sorted` or its bucket, combined with a number that tells which of these it is in
+///    (`DeadlineBucket.number`).
+/// 3. `near` has room for all timers (`reserve`). If there is no memory for a bucket, the bucket is opened instead: correct, but slower.
 ///
 /// Guarded by the loop's lock. Calls no user code.
 struct DeadlineQueue: ~Copyable {
     typealias Position = IndexedHeap<TimerKey>.Position
 
     private var near = IndexedHeap<TimerKey>()
-    /// What is left of a large bucket that was opened. Timers that come later and belong between these go into `near`.
+    /// What is left of a large bucket that was opened. Timers that are queued later and belong between these go into `near`.
     private var sorted = SortedTimers()
-    /// With more timers than this, `near` becomes a bucket.
+    /// If `near` has more timers than this, they become a bucket.
     private var nearLimit = 2 * DeadlineBucket.small
-    /// nil until there is room for a timer. The farthest bucket has the minimum 0 at first, and again whenever the queue is found empty, so
-    /// that all timers go there. While it is open: behind the sorted timers, or `.max` if `near` has its timers.
+    /// The buckets; nil until there is room for a timer. The farthest bucket has the minimum 0 at first, and again whenever the queue is
+    /// found empty, so that all timers go there. When it has been opened, its minimum is just behind the sorted timers, or `.max` if `near`
+    /// has its timers.
     private var buckets: DeadlineBucketPointer?
     private var bucketCount = 0
-    /// Memory of a small bucket that was opened, for the next one.
+    /// The memory of a small bucket that was opened, kept for the next one.
     private var spare: UnsafeMutablePointer<DeadlineBucket.Entry>?
 
-    /// The memory for more timers is freed when the queue is found empty.
+    /// If the farthest bucket has memory for more timers than this, the memory is freed when the queue is found empty.
     private static var mostKept: Int { 1024 }
     private static var maximumBuckets: Int { SortedTimers.number - 1 }
 
@@ -68,7 +70,7 @@ struct DeadlineQueue: ~Copyable {
         free(sorted.entries)
     }
 
-    /// Makes room for `total` timers, so that queueing them cannot fail; false if out of memory. Amortised O(1).
+    /// Makes room for `total` timers, so that queueing them cannot fail. Returns false if out of memory. Amortized O(1).
     mutating func reserve(_ total: Int) -> Bool { near.hasRoom(for: total) || reserveMore(total) }
 
     private mutating func reserveMore(_ total: Int) -> Bool {
@@ -82,7 +84,7 @@ struct DeadlineQueue: ~Copyable {
 
     // MARK: shortcuts that call nothing. Each returns nil or false, and has changed nothing, if it would have to call something.
 
-    /// `reserve` and `insert` for a far deadline: O(1). Returns the position, which the caller stores in the timer.
+    /// Does what `reserve` and `insert` do for a far deadline. Returns the position, which the caller stores in the timer. O(1).
     @inline(__always)
     mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> UInt32? {
         guard near.hasRoom(for: total) else { return nil }
@@ -91,7 +93,7 @@ struct DeadlineQueue: ~Copyable {
         return farthest.put(DeadlineBucket.Entry(deadline: deadline, position: timer.position), number: 1)
     }
 
-    /// `remove` for a timer in the farthest bucket, by its state, which the caller then changes: O(1).
+    /// Does what `remove` does for a timer in the farthest bucket, given its state, which the caller then changes. O(1).
     @inline(__always)
     func tryRemove(_ state: ItemState) -> Bool {
         let index = state.indexInFarthest
@@ -100,7 +102,7 @@ struct DeadlineQueue: ~Copyable {
         return true
     }
 
-    /// `move` for a timer that stays in the farthest bucket, by its state: O(1).
+    /// Does what `move` does for a timer that stays in the farthest bucket, given its state. O(1).
     @inline(__always)
     func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool {
         let index = state.indexInFarthest
@@ -112,7 +114,7 @@ struct DeadlineQueue: ~Copyable {
 
     // MARK: inserting, removing and moving
 
-    /// Queues a timer that is not queued; there is room for it. O(1) for a far deadline, O(log n) for a near one.
+    /// Queues a timer that is not queued, and for which there is room. O(1) for a far deadline, O(log n) for a near one.
     @inline(never)
     mutating func insert(_ timer: TimerPointer, at deadline: UInt64) {
         let entry = DeadlineBucket.Entry(deadline: deadline, position: timer.position)
@@ -125,7 +127,7 @@ struct DeadlineQueue: ~Copyable {
         if near.count > nearLimit { spill() }
     }
 
-    /// Removes a queued timer. O(1), O(log n) for one in `near`.
+    /// Removes a queued timer. O(1); O(log n) for one in `near`.
     mutating func remove(_ timer: TimerPointer) {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
@@ -138,7 +140,7 @@ struct DeadlineQueue: ~Copyable {
         timer.position.pointee = IndexedHeap<TimerKey>.absent
     }
 
-    /// Gives a queued timer, which has a new arrival, a new deadline. O(1) within the farthest bucket, else as `remove` and `insert`.
+    /// Gives a queued timer, which has a new arrival, a new deadline. O(1) within the farthest bucket, otherwise as `remove` and `insert`.
     @inline(never)
     mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
         if tryMove(.queued(at: timer.position.pointee), to: deadline) { return }
@@ -148,7 +150,7 @@ struct DeadlineQueue: ~Copyable {
 
     // MARK: queries
 
-    /// The timer that fires first, and when; nil if none is queued. O(1) on average.
+    /// Returns the timer that fires first, with its key; nil if none is queued. O(1) on average.
     @inline(never)
     mutating func first() -> (timer: TimerPointer, key: TimerKey)? {
         if sorted.isEmpty && near.count == 0 { openUntilNear() }
@@ -159,7 +161,7 @@ struct DeadlineQueue: ~Copyable {
         return (TimerPointer(queued: sorted.first.position), key)
     }
 
-    /// The deadline that a queued timer was queued for. O(1).
+    /// Returns the deadline for which a queued timer is queued. O(1).
     func deadline(of timer: TimerPointer) -> UInt64 {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
@@ -176,7 +178,7 @@ struct DeadlineQueue: ~Copyable {
         bucketCount += 1
     }
 
-    /// False if out of memory.
+    /// Puts a timer into a bucket. Returns false if out of memory.
     @inline(never)
     private mutating func append(_ entry: DeadlineBucket.Entry, to number: Int) -> Bool {
         let bucket = bucket(number)
@@ -192,7 +194,8 @@ struct DeadlineQueue: ~Copyable {
 
     // MARK: opening
 
-    /// If no timer is in exact order: opens buckets until one is, or all are open.
+    /// Opens buckets until some timer is in exact order, or all buckets are open. If the queue turns out to be empty, resets the farthest
+    /// bucket.
     @inline(never)
     private mutating func openUntilNear() {
         if bucketCount == 0 { return }
@@ -204,7 +207,7 @@ struct DeadlineQueue: ~Copyable {
         farthest.initialize(to: DeadlineBucket(minimum: 0))
     }
 
-    /// Opens the nearest bucket.
+    /// Opens the nearest bucket: brings its timers into exact order, or splits it.
     private mutating func openNearest() {
         let count = bucket(bucketCount - 1).takeAll()
         if count <= 2 * DeadlineBucket.small || !splitNearest(count) { pourNearest(count) }
@@ -229,10 +232,9 @@ struct DeadlineQueue: ~Copyable {
         nearLimit = 2 * max(DeadlineBucket.small, near.count)
     }
 
-    /// Splits the nearest bucket into parts of equal width, with about `DeadlineBucket.small` timers each if these are spread evenly; the
-    /// farthest part stays in it. False if all are due or have one deadline, there are too many buckets, or memory is out: then nothing has
-    /// changed.
-    /// `count`: as in `pourNearest`.
+    /// Splits the nearest bucket into parts of equal width, with about `DeadlineBucket.small` timers each if these are spread evenly. The
+    /// farthest part stays in the bucket. Returns false, with nothing changed, if all timers are due or have the same deadline, if there
+    /// are too many buckets, or if memory runs out. `count`: how many `takeAll` returned.
     private mutating func splitNearest(_ count: Int) -> Bool {
         let number = bucketCount - 1
         let source = bucket(number)
@@ -243,14 +245,14 @@ struct DeadlineQueue: ~Copyable {
             latest = max(latest, entries[index].deadline)
         }
         if latest <= Clock.now.nanoseconds { return false }
-        // Half of the buckets that are left: the first part may have most of the timers, and is split next.
+        // At most half of the buckets that are left, as the first part may have most of the timers, and is split next.
         let most = UInt64(min(count / DeadlineBucket.small, (Self.maximumBuckets - bucketCount) / 2))
         if earliest == latest || most == 0 { return false }
         // A part is 1 << width nanoseconds wide.
         var width: UInt64 = 0
         while (latest - earliest) >> width > most { width += 1 }
         let last = Int((latest - earliest) >> width)
-        // Counted first, so that each bucket gets just the memory it needs. Then the numbers of the buckets.
+        // First the number of timers in each part, so that each bucket gets exactly the memory it needs; then the number of its bucket.
         var parts = InlineArray<64, Int>(repeating: 0)
         for index in 0..<count { parts[Int((entries[index].deadline &- earliest) &>> width)] += 1 }
         parts[last] = number
@@ -280,8 +282,8 @@ struct DeadlineQueue: ~Copyable {
 
     // MARK: closing
 
-    /// Moves all timers that are in exact order into a bucket, unless more are sorted than in `near`. Its next opening brings the first
-    /// ones back.
+    /// Moves all timers that are in exact order into a bucket, unless there are more in `sorted` than in `near`. The next time this bucket
+    /// is opened, the first of them return.
     private mutating func spill() {
         nearLimit = 2 * near.count
         if sorted.count > near.count { return }
@@ -300,8 +302,9 @@ struct DeadlineQueue: ~Copyable {
         nearLimit = 2 * DeadlineBucket.small
     }
 
-    /// Makes room for `count` more timers with deadlines from `minimum` on in the nearest bucket, or in a new one if that has very many: the
-    /// more buckets there are, the more it may have, so that there are never many. False if out of memory: then nothing has changed.
+    /// Makes room for `count` more timers with deadlines from `minimum` on in the nearest bucket, or in a new one if that has very many.
+    /// What counts as very many grows with the number of buckets, so that there are never many buckets. Returns false, with nothing
+    /// changed, if out of memory.
     private mutating func makeNearest(_ minimum: UInt64, for count: Int) -> Bool {
         let needsBucket = bucket(bucketCount - 1).pointee.count > DeadlineBucket.small << min(bucketCount, 30)
         if needsBucket && bucketCount == Self.maximumBuckets { return false }

@@ -1,7 +1,7 @@
 import CLinux
 
-/// Timers of a `DeadlineQueue` in exact order: those of a large bucket that is not worth splitting, in its memory. In a heap each of them
-/// would be moved several times, and its position changed each time.
+/// Timers of a `DeadlineQueue` in exact order: those of a large bucket that is not worth splitting, stored in the memory of that bucket. In
+/// a heap, each of them would be moved several times, and its position changed each time.
 ///
 /// Guarded by the loop's lock. Calls no user code.
 struct SortedTimers: BitwiseCopyable {
@@ -12,26 +12,27 @@ struct SortedTimers: BitwiseCopyable {
     /// The slot of the timer that fires first; `end` if there is none.
     private(set) var next = 0
     private(set) var end = 0
-    /// The last deadline; 0 if there are no timers.
+    /// The latest deadline; 0 if there are no timers.
     private(set) var latest: UInt64 = 0
 
-    /// The number of the bucket in the positions of these timers.
+    /// The bucket number in the positions of these timers.
     static var number: Int { 62 }
-    /// What stands for the position in a slot whose timer has left: an address that no timer has.
+    /// Replaces the position in a slot whose timer has been removed: an address that no timer has.
     private static var none: DeadlineQueue.Position { DeadlineQueue.Position(bitPattern: 64).unsafelyUnwrapped }
     /// How many slots ahead timers are prefetched.
     private static var ahead: Int { 8 }
 
     init() {}
 
-    /// Sorts the first `count` slots of a bucket, at least one, and stores the positions of their timers; nil if out of memory, with
-    /// nothing changed. Otherwise the memory belongs to the sorted timers, and is freed with the last of them. O(count).
+    /// Sorts the first `count` slots of a bucket, at least one, and stores the positions of their timers. The memory then belongs to the
+    /// sorted timers, and is freed with the last of them. Returns nil, with nothing changed, if out of memory. O(count).
     @inline(never)
     init?(_ entries: UnsafeMutablePointer<Entry>, count: Int) {
         guard let scratch = malloc(count &* MemoryLayout<Entry>.stride)?.assumingMemoryBound(to: Entry.self) else { return nil }
         (self.entries, end) = (entries, count)
         Self.sort(entries, count, scratch, byArrival: false)
-        // Timers with equal deadlines keep their order in the bucket: that of arrival, unless slots were used again or dates were set.
+        // Timers with equal deadlines keep their order in the bucket. That is the order of arrival, unless slots were reused or dates were
+        // set.
         if !storePositions() {
             Self.sort(entries, count, scratch, byArrival: true)
             Self.sort(entries, count, scratch, byArrival: false)
@@ -43,17 +44,17 @@ struct SortedTimers: BitwiseCopyable {
 
     var isEmpty: Bool { next == end }
 
-    /// An upper bound on the number of timers: slots after the first timer count even if their timers have left.
+    /// An upper bound on the number of timers: slots behind the first timer count even if their timers have been removed.
     var count: Int { end &- next }
 
-    /// The timer that fires first, unless `isEmpty`. O(1).
+    /// The timer that fires first. Call only if `isEmpty` is false. O(1).
     @inline(__always)
     var first: Entry { entries.unsafelyUnwrapped[next] }
 
-    /// The deadline of a timer, by its position. O(1).
+    /// Returns the deadline of the timer with this position. O(1).
     func deadline(at position: UInt32) -> UInt64 { entries.unsafelyUnwrapped[DeadlineBucket.index(of: position)].deadline }
 
-    /// Removes the timer at a position, and with the last one the memory. The caller changes the position. O(1) on average.
+    /// Removes the timer with this position, and frees the memory with the last one. The caller changes the position. O(1) on average.
     @inline(__always)
     mutating func remove(at position: UInt32) {
         let entries = entries.unsafelyUnwrapped
@@ -73,7 +74,7 @@ struct SortedTimers: BitwiseCopyable {
         self = SortedTimers()
     }
 
-    /// Stores the positions of all timers, and returns whether they are in exact order.
+    /// Stores the positions of all timers, and returns whether the timers are in exact order.
     private func storePositions() -> Bool {
         let entries = entries.unsafelyUnwrapped
         var isInOrder = true
@@ -88,8 +89,8 @@ struct SortedTimers: BitwiseCopyable {
         return isInOrder
     }
 
-    /// A stable radix sort, by deadline or by arrival. `scratch`: memory for `count` entries. O(count) for each 10 bits of the range of
-    /// keys.
+    /// Sorts the slots by deadline or by arrival, with a stable radix sort. `scratch`: memory for `count` entries. O(count) for each 10
+    /// bits of the range of keys.
     private static func sort(
         _ entries: UnsafeMutablePointer<Entry>, _ count: Int, _ scratch: UnsafeMutablePointer<Entry>, byArrival: Bool
     ) {
@@ -121,6 +122,6 @@ struct SortedTimers: BitwiseCopyable {
 }
 
 extension DeadlineBucket.Entry {
-    /// What orders the timer among others.
+    /// The key by which the timer is ordered among others.
     var key: TimerKey { TimerKey(deadline: deadline, arrival: TimerPointer(queued: position).pointee.arrival) }
 }

@@ -11,15 +11,15 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
     var item: ItemHeader
-    /// See `set`.
+    /// The address of `set`.
     private let setAddress = Atomic<UInt>(0)
-    /// Seconds since 2001: the client's date, or the next one of the grid.
+    /// The client's date, or the date of the next grid point; in seconds since 2001.
     var date: Double
     var callout: Callout
-    /// The client's info or, if the timer has a detail, the address of that.
+    /// The client's info or, if the timer has a detail, the address of the detail.
     var infoOrDetail: UnsafeMutableRawPointer?
-    /// Numbers the timers of a loop in the order in which they were added or last got a deadline (`RunLoopStorage.timerArrivals`). Timers
-    /// with equal deadlines fire in this order.
+    /// Numbers the timers of a loop in the order in which they were added or their deadline was last set (`RunLoopStorage.timerArrivals`).
+    /// Timers with equal deadlines fire in this order.
     var arrival: UInt = 0
 
     init(item: consuming ItemHeader, date: Double, callout: @escaping Callout, info: UnsafeMutableRawPointer?) {
@@ -29,8 +29,9 @@ struct TimerStorage: ObjectStorage, ~Copyable {
         infoOrDetail = info
     }
 
-    /// The set in which it is queued, one of its owner's loop; nil while it is in no loop. Changed under the lock. Any thread may read it: one
-    /// that has the lock of a loop, and finds a set of that loop here, knows without a look at the owner that it has the timer's lock.
+    /// The set in which the timer is queued, which belongs to its owner's loop; nil while the timer is in no loop. Changed with the lock
+    /// held. Any thread may read it: one that holds a loop's lock, and finds a set of that loop here, knows without checking the owner that
+    /// it holds the timer's lock.
     var set: ModeSetPointer? {
         get { ModeSetPointer(bitPattern: setAddress.load(ordering: .relaxed)) }
         nonmutating set { setAddress.store(UInt(bitPattern: newValue), ordering: .relaxed) }
@@ -39,32 +40,32 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     static let slab = Slab(size: MemoryLayout<TimerStorage>.stride)
 }
 
-/// What most timers do not have. Guarded like the timer.
+/// The fields that most timers do not need. Guarded like the timer.
 struct TimerDetail: ~Copyable {
     /// The index in the queue by latest time. Must be the first field: see `TimerDetailPointer.position`.
     var heapIndex: UInt32 = .max
-    /// Another thread has invalidated the timer while its function was running; the calling thread releases `context.info` when the
-    /// function returns.
+    /// Whether another thread has invalidated the timer during its callback. The calling thread then releases `context.info` when the
+    /// callback returns.
     var owesRelease = false
-    /// What the context's retain returned for the call in progress; nil if nothing has to be released after it. In a child of fork() that
-    /// lacks the calling thread, the next call takes it over. Used only by the thread that calls the timer's function.
+    /// What the context's retain returned for the call in progress; nil if nothing has to be released after it. In the child of a fork()
+    /// without the calling thread, the next call takes it over. Used only by the thread that is calling the timer.
     var retainedInfo: UnsafeMutableRawPointer?
-    /// In seconds: 0 for one-shot timers; `untilArmed` for timers that stay valid until they are armed again.
+    /// The interval in seconds: 0 for one-shot timers, `untilArmed` for timers that stay valid until they are armed again.
     var interval: Double
     var intervalNanoseconds: UInt64
-    /// Seconds.
+    /// The tolerance in seconds.
     var tolerance: Double = 0
     var order: Int
-    /// The next grid point of a repeating timer, or the deadline of one with `keepsDeadline`.
+    /// The next grid point of a repeating timer, or the deadline of a timer with `keepsDeadline`.
     var gridDeadline: UInt64 = 0
     var context: ClientContext
 
     static let slab = Slab(size: MemoryLayout<TimerDetail>.stride)
 
-    /// The interval of a timer that is valid after its call, but is not called again before its date is set.
+    /// The interval of a timer that remains valid after its call, but is not called again until its date is set.
     static var untilArmed: Double { .infinity }
 
-    /// What the timer's client knows as its interval.
+    /// The interval that the client sees.
     var clientInterval: Double { interval == Self.untilArmed ? 0 : interval }
 }
 
@@ -75,7 +76,7 @@ extension TimerDetailPointer {
     /// Where the queue by latest time stores the timer's index.
     var position: UnsafeMutablePointer<UInt32> { UnsafeMutableRawPointer(self).assumingMemoryBound(to: UInt32.self) }
 
-    /// The latest time for a timer of this deadline and its tolerance. O(1).
+    /// Returns the latest time to fire a timer with this deadline and its tolerance. O(1).
     func latest(_ deadline: UInt64) -> UInt64 {
         Instant(nanoseconds: deadline).advanced(by: Clock.nanoseconds(pointee.tolerance)).nanoseconds
     }
@@ -84,12 +85,12 @@ extension TimerDetailPointer {
 extension TimerPointer {
     static var positionOffset: Int { ItemHeader.positionOffset }
 
-    /// Where a queue stores the timer's index, and by whose address it knows the timer.
+    /// Where a queue stores the timer's index. The queue identifies the timer by this address.
     var position: UnsafeMutablePointer<UInt32> {
         (UnsafeMutableRawPointer(self) + Self.positionOffset).assumingMemoryBound(to: UInt32.self)
     }
 
-    /// The timer that has this `position`.
+    /// Returns the timer that has this `position`.
     init(queued position: UnsafeMutablePointer<UInt32>) {
         self = (UnsafeMutableRawPointer(position) - Self.positionOffset).assumingMemoryBound(to: TimerStorage.self)
     }
@@ -97,24 +98,24 @@ extension TimerPointer {
     @inline(never)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
-    /// Under the lock.
+    /// Whether the timer has a detail. The caller holds the lock.
     var hasDetail: Bool { pointee.item.has(.hasDetail) }
 
-    /// The detail of a timer that has one. Under the lock.
+    /// The detail of a timer that has one. The caller holds the lock.
     var knownDetail: TimerDetailPointer { pointee.infoOrDetail.unsafelyUnwrapped.assumingMemoryBound(to: TimerDetail.self) }
 
-    /// The timer's detail; nil if it has none. Under the lock.
+    /// The timer's detail; nil if it has none. The caller holds the lock.
     var detail: TimerDetailPointer? { hasDetail ? knownDetail : nil }
 
-    /// What the client's function is called with; nil after invalidation. Under the lock.
+    /// The info that is passed to the client's callback; nil after invalidation. The caller holds the lock.
     @inline(__always)
     var info: UnsafeMutableRawPointer? {
         if !pointee.item.has(.valid) { return nil }
         return hasDetail ? knownDetail.pointee.context.info : pointee.infoOrDetail
     }
 
-    /// A timer in no loop with one reference, guarded by the calling thread's context. nil if out of memory.
-    /// `context.info` is retained already. O(1), no system call; calls no user code.
+    /// Creates a timer with one reference, in no loop, owned by the calling thread's context. Returns nil if out of memory. `context.info`
+    /// has been retained by the caller. O(1), no system call; calls no user code.
     static func create(
         _ threadContext: ThreadContextPointer, date: Double, interval: Double, order: Int, _ callout: @escaping TimerStorage.Callout,
         _ context: ClientContext
@@ -126,8 +127,8 @@ extension TimerPointer {
         return nil
     }
 
-    /// `create` for a timer without a detail, and only from memory that the cache has: after nil, `create` may still succeed. Calls no user
-    /// code and makes no system call.
+    /// Does what `create` does, for a timer without a detail and only from memory in the cache. If this returns nil, `create` may still
+    /// succeed. Calls no user code and makes no system call.
     @inline(__always)
     static func tryCreate(
         _ threadContext: ThreadContextPointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
@@ -146,8 +147,8 @@ extension TimerPointer {
         return timer
     }
 
-    /// Adds a detail to a timer that has none; `context.info` must be the timer's info. Under the lock; false if out of memory.
-    /// `threadContext`: the calling thread's.
+    /// Adds a detail to a timer that has none. Returns false if out of memory. `context.info` must be the timer's info, and `threadContext`
+    /// the calling thread's. The caller holds the lock.
     func addDetail(_ threadContext: ThreadContextPointer, _ interval: Double, _ order: Int, _ context: ClientContext) -> Bool {
         guard let memory = TimerDetail.slab.allocate(threadContext) else { return false }
         let detail = memory.assumingMemoryBound(to: TimerDetail.self)
@@ -160,8 +161,8 @@ extension TimerPointer {
         return true
     }
 
-    /// The first point of a repeating timer's grid (the times when it is due: first date plus multiples of the interval). A date in the
-    /// past counts as now, as in CFRunLoop.
+    /// Returns the first point of a repeating timer's grid (the times at which it is due: first date plus multiples of the interval). A
+    /// date in the past counts as now, as in CFRunLoop.
     private static func gridStart(_ date: Double) -> UInt64 {
         let deadline = Clock.instant(ofDate: date)
         return Clock.isCertainlyAhead(deadline) ? deadline.nanoseconds : Swift.max(deadline, Clock.now).nanoseconds
@@ -183,14 +184,15 @@ extension TimerPointer {
         TimerStorage.slab.deallocate(self)
     }
 
-    /// `release` when clients hold one reference, which the caller has checked, to a timer that has ended, or to a timer without a detail
-    /// that is queued in the calling thread's loop. False: `ThreadContextPointer.stepOut` must follow, and nothing was done.
+    /// Does what `release` does, if clients hold exactly one reference, which the caller has checked, and if the timer has ended, or has no
+    /// detail and is queued in the calling thread's loop. Otherwise returns false without any effect, and `ThreadContextPointer.stepOut`
+    /// must follow.
     @inline(__always)
     func tryRelease() -> Bool {
         guard let own = ThreadContextPointer.current else { return false }
         if pointee.item.has(.ended) {
-            // Orders this after what other threads did before they gave up their references. The caller has read the count in one load with
-            // the tag, where a race detector does not see that. The value is not used, so nothing waits for the load.
+            // Orders this after what other threads did before they released their references. The caller has read the count and the tag in
+            // one load, which a race detector does not see. The value is not used, so nothing waits for this load.
             _ = pointee.item.object.references.load(ordering: .acquiring)
             return TimerStorage.slab.deallocateCached(self, own)
         }
@@ -204,36 +206,36 @@ extension TimerPointer {
     private func destroyDetail() {
         let detail = knownDetail
         let context = detail.pointee.context
-        // In a child of fork(), a call on a thread that does not exist here never returned: release what it had retained.
+        // In the child of fork(), a call on a thread that does not exist here never returned. Release what that call had retained.
         if let retained = detail.pointee.retainedInfo { context.released(retained) }
         if pointee.item.has(.valid) || detail.pointee.owesRelease { context.released(context.info) }
         TimerDetail.slab.deallocate(detail)
     }
 
-    /// When the timer is due next. Reads no clock. Under the lock.
+    /// When the timer is due next. Reads no clock. The caller holds the lock.
     var deadline: UInt64 {
         if pointee.item.has([.repeats, .keepsDeadline]) { return knownDetail.pointee.gridDeadline }
         return Clock.instant(ofTimerDate: pointee.date).nanoseconds
     }
 
-    /// For one of the library's own timers with a detail that is in no loop: makes it due at this instant, whatever its date.
+    /// Makes a timer due at this instant, whatever its date. Only for the library's own timers that have a detail and are in no loop.
     func keepDeadline(_ deadline: Instant) {
         pointee.item.set(.keepsDeadline)
         knownDetail.pointee.gridDeadline = deadline.nanoseconds
     }
 
-    /// Sets a new date, and with it a new grid. Under the lock; the caller queues the timer again.
+    /// Sets a new date, and with it a new grid. The caller holds the lock, and queues the timer again.
     func setDate(_ date: Double) {
         pointee.date = date
         if pointee.item.has(.repeats) { startGrid() }
     }
 
-    /// Starts the grid anew, at the date. Under the lock; repeating timers only.
+    /// Restarts the grid at the date. For repeating timers only. The caller holds the lock.
     @inline(never)
     private func startGrid() { knownDetail.pointee.gridDeadline = Self.gridStart(pointee.date) }
 
-    /// Advances to the first grid point after `now`, or to the far future if the timer has to be armed again. Under the lock; repeating
-    /// timers only.
+    /// Advances to the first grid point after `now`, or to the far future if the timer has to be armed again. For repeating timers only.
+    /// The caller holds the lock.
     func advanceGrid(past now: Instant) {
         let detail = knownDetail
         if detail.pointee.interval == TimerDetail.untilArmed { return setDate(Clock.latestDate) }
@@ -244,8 +246,8 @@ extension TimerPointer {
         pointee.date = Clock.date(of: Instant(nanoseconds: detail.pointee.gridDeadline))
     }
 
-    /// RLRunLoopTimerInvalidate. O(1) for a far timer, else O(log n). Any thread; calls the context's release. If that left a set of
-    /// another thread's loop empty, returns that loop's context, so that the caller can wake it.
+    /// RLRunLoopTimerInvalidate. Calls the context's release. If a set of another thread's loop has become empty, returns that loop's
+    /// context, so that the caller can wake the loop. O(1) for a far timer, otherwise O(log n). Any thread.
     @inline(never)
     @discardableResult
     func invalidate() -> ThreadContextPointer? {
@@ -264,14 +266,15 @@ extension TimerPointer {
         return hasEmptied && !owner.isCurrent ? owner : nil
     }
 
-    /// Invalidates a valid timer, except for its context. Under the lock; true if it is to be destroyed after unlocking.
+    /// Invalidates a valid timer, except for its context. Returns true if the caller has to destroy the timer after unlocking. The caller
+    /// holds the lock.
     func becomeInvalid() -> Bool {
         pointee.item.clear(.valid)
         return pointee.set != nil && leaveSet()
     }
 
-    /// The context to release after unlocking. `.empty` if another thread is calling the timer's function: that thread then releases it.
-    /// Under the lock; only timers with a detail.
+    /// Returns the context to release after unlocking; `.empty` if another thread is calling the timer, and then releases the context
+    /// itself. For timers with a detail only. The caller holds the lock.
     private func endContext() -> ClientContext {
         if pointee.item.has(.firing) && (pointee.item.has(.away) || !pointee.item.owner.isCurrent) {
             knownDetail.pointee.owesRelease = true
@@ -280,22 +283,23 @@ extension TimerPointer {
         return knownDetail.pointee.context
     }
 
-    /// The context that another thread, which invalidated the timer during a call, has left to be released; `ClientContext.empty` if there
-    /// is none. Under the lock.
+    /// Returns the context whose release was left to this call because another thread invalidated the timer during the call;
+    /// `ClientContext.empty` if there is none. The caller holds the lock.
     func takeOwedRelease() -> ClientContext {
         guard hasDetail, knownDetail.pointee.owesRelease else { return .empty }
         knownDetail.pointee.owesRelease = false
         return knownDetail.pointee.context
     }
 
-    /// Adds the timer to the counts of a set (1) or subtracts it (-1). Under the lock.
+    /// Adds the timer to the counts of a set if `change` is 1, or subtracts it if that is -1. The caller holds the lock.
     @inline(__always)
     func count(in set: ModeSetPointer, _ change: Int) {
         set.pointee.timerCount &+= change
         if pointee.item.has(.unreferenced) { set.pointee.unreferencedCount &+= change }
     }
 
-    /// Removes a timer from its set and its loop. Under the lock; true if it is to be destroyed after unlocking.
+    /// Removes a timer from its set and its loop. Returns true if the caller has to destroy the timer after unlocking. The caller holds the
+    /// lock.
     func leaveSet() -> Bool {
         let set = pointee.set.unsafelyUnwrapped
         set.pointee.timers.remove(self)

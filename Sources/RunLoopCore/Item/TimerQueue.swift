@@ -1,18 +1,19 @@
 /// The timers of one mode set.
 ///
-/// Timers with a tolerance may fire anywhere between their deadline and deadline + tolerance. They are kept
-/// in two orders: by deadline, to know which may fire now, and by the latest time, to know how long the
-/// loop may sleep; so one wake-up serves all whose windows overlap. Timers without a tolerance, nearly all, are kept once.
+/// Timers with a tolerance may fire at any time between their deadline and deadline + tolerance. They are kept in two orders: by deadline,
+/// to know which of them may fire now, and by the latest time, to know how long the loop may sleep. So one wake-up serves all timers whose
+/// windows overlap. Timers without a tolerance, which nearly all are, are kept in one order only.
 ///
-/// Insert, remove and move are O(1) for far deadlines of timers without a tolerance, else O(log n). Guarded by the loop's lock.
+/// Inserting, removing and moving are O(1) for timers without a tolerance and with far deadlines, otherwise O(log n). Guarded by the loop's
+/// lock.
 struct TimerQueue: ~Copyable {
     typealias Position = IndexedHeap<TimerKey>.Position
 
     private var precise = DeadlineQueue()
     private var tolerant = IndexedHeap<TimerKey>()
-    /// Positions are in `TimerDetail`; timers with the same latest time are in any order.
+    /// The timers with a tolerance by their latest time, equal times in any order. The positions are in `TimerDetail`.
     private var tolerantByLatest = IndexedHeap<TimerKey>()
-    /// Some timers may be queued for deadlines other than their own, until `restoreDeadlines`.
+    /// Whether some timers may be queued for deadlines other than their own, until `restoreDeadlines`.
     var hasDisplaced = false
 
     init() {}
@@ -20,31 +21,31 @@ struct TimerQueue: ~Copyable {
     // MARK: shortcuts for timers without a detail. Each that can fail returns nil or false, with nothing changed, if it cannot be done
     // inline.
 
-    /// `reserve` and `insert`; the caller stores the position. O(1).
+    /// Does what `reserve` and `insert` do. The caller stores the position. O(1).
     @inline(__always)
     mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> UInt32? {
         precise.tryInsert(timer, at: deadline, total)
     }
 
-    /// Removes the timer with this state if it is `queued`; the caller then updates the state. O(1).
+    /// Removes the timer with this state if it is `queued`. The caller then updates the state. O(1).
     @inline(__always)
     func tryRemove(_ state: ItemState) -> Bool { precise.tryRemove(state) }
 
-    /// `move` for the timer of this state, if that is `queued`. O(1).
+    /// Does what `move` does for the timer with this state, if that is `queued`. O(1).
     @inline(__always)
     func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool { precise.tryMove(state, to: deadline) }
 
-    /// Removes a queued timer without a detail. O(1) for a far one, else O(log n).
+    /// Removes a queued timer without a detail. O(1) for a far one, otherwise O(log n).
     mutating func removeSimple(_ timer: TimerPointer) { precise.remove(timer) }
 
     // MARK: for all timers
 
-    /// Makes room for `total` timers, of which `timer` is to be one, so that queueing them cannot fail. False if out of memory.
+    /// Makes room for `total` timers, one of which is to be `timer`, so that queueing them cannot fail. Returns false if out of memory.
     mutating func reserve(_ total: Int, for timer: TimerPointer) -> Bool {
         precise.reserve(total) && (!timer.hasTolerance || (tolerant.reserve(total) && tolerantByLatest.reserve(total)))
     }
 
-    /// Queues a timer that is not queued; there is room for it.
+    /// Queues a timer that is not queued, and for which there is room.
     mutating func insert(_ timer: TimerPointer, at deadline: UInt64) {
         if timer.hasTolerance { insertTolerant(timer, deadline) } else { precise.insert(timer, at: deadline) }
     }
@@ -55,7 +56,7 @@ struct TimerQueue: ~Copyable {
         tolerantByLatest.insertReserved(TimerKey(deadline: detail.latest(deadline), arrival: 0), detail.position)
     }
 
-    /// Removes a timer. No effect if it is not queued, since it is firing.
+    /// Removes a timer. No effect on a timer that is not queued because it is firing.
     mutating func remove(_ timer: TimerPointer) {
         if timer.isQueuedByLatest {
             tolerantByLatest.remove(timer.knownDetail.position)
@@ -75,7 +76,7 @@ struct TimerQueue: ~Copyable {
         }
     }
 
-    /// The timer that fires first, and when; nil if none is queued. O(1) on average.
+    /// Returns the timer that fires first, with its key; nil if none is queued. O(1) on average.
     mutating func first() -> (timer: TimerPointer, key: TimerKey)? {
         let first = precise.first()
         guard let tolerant = tolerant.first else { return first }
@@ -83,19 +84,19 @@ struct TimerQueue: ~Copyable {
         return (TimerPointer(queued: tolerant.position), tolerant.key)
     }
 
-    /// The time until which a loop may sleep at most; `.max`: for ever. O(1) on average.
+    /// Returns the time until which a loop may sleep; `.max` if there is no limit. O(1) on average.
     mutating func latestWake() -> UInt64 {
         min(precise.first()?.key.deadline ?? .max, tolerantByLatest.first?.key.deadline ?? .max)
     }
 
-    /// The deadline that a timer is queued for; nil if it is not queued. O(1).
+    /// Returns the deadline for which a timer is queued; nil if it is not queued. O(1).
     func deadline(of timer: TimerPointer) -> UInt64? {
         if !timer.isQueued { return nil }
         return timer.isQueuedByLatest ? tolerant.key(at: timer.position).deadline : precise.deadline(of: timer)
     }
 
-    /// Queues timers that were displaced, to deadlines up to `limit`, for their own deadlines again. `list`: empty before and after. O(k
-    /// log n) for k timers with deadlines up to there. Out of memory some stay where they are.
+    /// Queues displaced timers for their own deadlines again, after a pass has queued them for deadlines up to `limit`. `list` is empty
+    /// before and after. O(k log n) for the k timers with deadlines up to `limit`. If memory runs out, some timers stay where they are.
     mutating func restoreDeadlines(upTo limit: UInt64, _ list: inout PlainList<Position>) {
         hasDisplaced = false
         while let first = first(), first.key.deadline <= limit, list.append(first.timer.position) { remove(first.timer) }
@@ -108,12 +109,12 @@ struct TimerQueue: ~Copyable {
 }
 
 extension TimerPointer {
-    /// Whether the timer is in a queue. Under the lock.
+    /// Whether the timer is in a queue. The caller holds the lock.
     var isQueued: Bool { position.pointee != IndexedHeap<TimerKey>.absent }
 
-    /// Whether it is queued among those with a tolerance, by its latest time, too. Under the lock.
+    /// Whether the timer is also queued by its latest time, among those with a tolerance. The caller holds the lock.
     fileprivate var isQueuedByLatest: Bool { hasDetail && knownDetail.position.pointee != IndexedHeap<TimerKey>.absent }
 
-    /// Whether the timer has a tolerance. Under the lock.
+    /// Whether the timer has a tolerance. The caller holds the lock.
     fileprivate var hasTolerance: Bool { hasDetail && knownDetail.pointee.tolerance > 0 }
 }
