@@ -1,12 +1,12 @@
 import CLinux
 import CRunLoop
 
-// The callbacks of sources, timers, observers, ports, descriptors and sockets, and performed functions, are called from here only, and
-// never with a lock held. Functions of contexts, collections and notifications, and the error handler, have files of their own. The
-// functions are never inlined, and have names like CFRunLoop's, so that a backtrace shows whose code runs and why. What follows each call,
-// a barrier or a static probe, keeps the compiler from making it a tail call, which leaves no frame; its number keeps the linker from
-// folding two functions into one. While a probe is set, `Probe.call` makes the call instead; no probe is told of getPort, schedule and
-// cancel.
+// The only place that calls performed functions and the callbacks of sources, timers, observers, ports, descriptors and sockets, always
+// without a lock held. Functions of contexts, collections and notifications, and the error handler, are called from files of their own. The
+// functions here are never inlined and have names like CFRunLoop's, so that a backtrace shows whose code is running and why. Each call is
+// followed by a barrier or a static probe. This keeps the compiler from making it a tail call, which would leave no frame, and the number
+// in it keeps the linker from folding two functions into one. While a probe is installed, `Probe.call` makes the call instead, except for
+// getPort, schedule and cancel, which are not reported.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION")
 @inline(never)
@@ -22,7 +22,7 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(
     linux_probe_called(1)
 }
 
-/// On the thread that adds the source, before any lock is taken. A negative result stands for no descriptor.
+/// Called on the thread that adds the source, before any lock is acquired. A negative result stands for no descriptor.
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(

@@ -1,33 +1,34 @@
 import Synchronization
 
-/// What descriptor objects and sockets begin with: a descriptor, the client's function, what the endpoint waits for, and its run loop
-/// source.
+/// The common beginning of descriptor objects and sockets: a descriptor, the client's callback, what the endpoint waits for, and its run
+/// loop source.
 ///
-/// Armed means that the client is to be called for an event; registered, that the source, and through it epoll, watches for it. Arming
-/// only changes `state`, unless the event is not registered yet. A disarmed event stays registered until it is reported in vain. So
+/// An event is armed if the client is to be called for it, and registered if the source, and through it epoll, watches for it. Arming only
+/// changes `state`, unless the event is not registered. A disarmed event stays registered until it is reported without being wanted. So
 /// arming the same event again after every call, as most clients do, costs no system call and no locked instruction.
 ///
 /// This file has what loops do with endpoints; the rest is in `Endpoint+Source.swift`. The fields that are read to call the client are in
-/// its first cache line.
+/// the first cache line.
 ///
-/// Life: clients have references, and so has the source while it exists; the endpoint has a reference to its source until it is
+/// Life: clients have references, and so has the source while it exists. The endpoint has a reference to its source until the endpoint is
 /// invalidated.
 struct Endpoint: ~Copyable {
-    /// Only its object header and its owner are used. The owner is the thread that made the endpoint, later the loop that called its client
-    /// last.
+    /// Only the object header and the owner are used. The owner is at first the thread that created the endpoint, later the loop that last
+    /// called its client.
     var item: ItemHeader
-    /// An `EndpointState`. Changed under the owner's lock; read by any thread.
+    /// An `EndpointState`. Changed with the owner's lock held; read by any thread.
     let stateBits: Atomic<UInt32>
     let fd: Int32
     let callout: EndpointCallout
-    /// The client's context, whose `info` is retained.
+    /// The client's context. `info` is retained.
     let context: ClientContext
-    /// How many threads use the descriptor outside of calls, times `useUnit`; plus `invalidated` once it is invalid. Any thread.
+    /// How many threads are using the descriptor outside of calls, times `useUnit`; plus `invalidated` once the endpoint is invalid. Any
+    /// thread.
     let uses: Atomic<UInt32>
     /// The run loop source, with a reference. Guarded by `Endpoints.mutex`.
     var source: SourcePointer?
 
-    /// Memory for descriptor objects and sockets, which begin with an endpoint.
+    /// The memory for descriptor objects and sockets, which begin with an endpoint.
     static let slab = Slab(size: 128)
 
     static var invalidated: UInt32 { 1 }
@@ -47,7 +48,7 @@ struct Endpoint: ~Copyable {
     }
 }
 
-/// The client's function.
+/// The client's callback.
 struct EndpointCallout: BitwiseCopyable, @unchecked Sendable {
     typealias OfDescriptor = @convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void
     typealias OfSocket =
@@ -65,20 +66,20 @@ struct EndpointCallout: BitwiseCopyable, @unchecked Sendable {
 typealias EndpointPointer = UnsafeMutablePointer<Endpoint>
 
 extension EndpointPointer {
-    /// The endpoint that is the info of its source. O(1).
+    /// Returns the endpoint that is the info of its source. O(1).
     init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: Endpoint.self) }
 
     private var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
-    /// Any thread.
+    /// The current state. Any thread.
     var state: EndpointState { EndpointState(pointee.stateBits.load(ordering: .acquiring)) }
 
-    /// Under the lock.
+    /// Stores the state. The caller holds the lock.
     @inline(__always)
     private func set(_ state: EndpointState) { pointee.stateBits.store(state.bits, ordering: .releasing) }
 
-    /// Changes the state as a whole and returns the new one; nil if `change` returns false, and then nothing has changed. Any thread that
-    /// has no loop's lock: `change` is called under the owner's.
+    /// Changes the state as a whole and returns the new one. If `change` returns false, changes nothing and returns nil. Any thread that
+    /// holds no loop's lock: `change` is called with the owner's lock held.
     func update(_ change: (inout EndpointState) -> Bool) -> EndpointState? {
         let owner = item.lock()
         var new = state
@@ -88,9 +89,9 @@ extension EndpointPointer {
         return isChanged ? new : nil
     }
 
-    /// Arms the endpoint without a function call, if that is all there is to do: the calling thread owns it, no other thread wants the
-    /// lock, and these events are registered with epoll. Otherwise false; then the lock may be taken: the caller calls `OwnerLock.stepOut`,
-    /// arms the endpoint and updates its source.
+    /// Arms the endpoint inline, if nothing else has to be done: the calling thread owns it, no other thread wants the lock, and these
+    /// events are registered with epoll. Otherwise returns false, perhaps with the lock held: the caller then calls `OwnerLock.stepOut`,
+    /// arms the endpoint, and updates its source.
     @inline(__always)
     func tryArm(_ events: Events) -> Bool {
         let owner = pointee.item.owner
@@ -101,8 +102,9 @@ extension EndpointPointer {
         return owner.pointee.lock.tryUnlockUncontended() && !now.needsUpdate
     }
 
-    /// Before a loop calls the client: disarms the `ready` events that are armed, and returns them; empty if there are none, and then nothing
-    /// has changed. The descriptor stays open until `endCall`. Under the loop's lock, which it may release meanwhile.
+    /// Prepares for a loop to call the client: disarms the `ready` events that are armed, and returns them. If there are none, returns an
+    /// empty set and changes nothing. The descriptor stays open until `endCall`. The caller holds the loop's lock, which may be released
+    /// meanwhile.
     @inline(__always)
     func beginCall(_ ready: Events, _ threadContext: ThreadContextPointer) -> Events {
         if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
@@ -116,8 +118,8 @@ extension EndpointPointer {
         return fired
     }
 
-    /// After the client was called: arms reading again if the state says so. False: the source's event handler must be called, see
-    /// `SourceFunction.EventHandler`. Under the loop's lock, which it may release meanwhile.
+    /// Ends a call of the client: arms reading again if the state says so. Returns false if the source's event handler must be called: see
+    /// `SourceFunction.EventHandler`. The caller holds the loop's lock, which may be released meanwhile.
     @inline(__always)
     func endCall(_ threadContext: ThreadContextPointer) -> Bool {
         if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
@@ -132,13 +134,13 @@ extension EndpointPointer {
         return now.isValid && !now.needsUpdate
     }
 
-    /// In a child of fork(), where a thread that was calling the client does not exist: ends that call. Under all locks.
+    /// Ends a call of the client in the child of fork(), where the calling thread does not exist. The caller holds all locks.
     func resetCallsAfterFork() { if state.activeCalls > 0 { set(EndpointState(state.bits - EndpointState.callUnit)) } }
 
-    /// In a child of fork(), where threads that were using the descriptor do not exist: ends their uses.
+    /// Ends the uses of the descriptor in the child of fork(), where the threads that were using it do not exist.
     func resetUsesAfterFork() { _ = pointee.uses.bitwiseAnd(Endpoint.invalidated, ordering: .relaxed) }
 
-    /// Makes another thread the owner. Under the new owner's lock, which it releases meanwhile.
+    /// Makes another thread the owner. The caller holds the new owner's lock, which is released meanwhile.
     @inline(never)
     private func changeOwner(to threadContext: ThreadContextPointer) {
         threadContext.unlock()

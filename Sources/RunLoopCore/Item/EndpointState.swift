@@ -6,13 +6,13 @@ struct EndpointState: BitwiseCopyable, Equatable {
 
     /// The endpoint has not been invalidated.
     static var valid: UInt32 { 1 }
-    /// What the client is to be called for. These four are epoll's bits, shifted by one and by two.
+    /// What the client is to be called for. These two and the two below are epoll's bits, shifted by one and by two.
     static var armedRead: UInt32 { 2 }
     static var armedWrite: UInt32 { 8 }
-    /// What the endpoint's source watches for: sometimes more than is armed, and less only until the source is updated.
+    /// What the endpoint's source watches for. This is sometimes more than is armed, and less only until the source is updated.
     static var registeredToRead: UInt32 { 4 }
     static var registeredToWrite: UInt32 { 16 }
-    /// The endpoint was invalidated while threads were using it: the last of them finishes the invalidation.
+    /// The endpoint was invalidated while threads were using it. The last of them completes the invalidation.
     static var awaitsLastUser: UInt32 { 32 }
     /// The last user also closes the descriptor.
     static var closesDescriptor: UInt32 { 1024 }
@@ -21,16 +21,16 @@ struct EndpointState: BitwiseCopyable, Equatable {
     static var readDisabled: UInt32 { 64 }
     static var writeDisabled: UInt32 { 128 }
     static var connectDisabled: UInt32 { 256 }
-    /// The socket is connected, or of a kind that reports no connections.
+    /// The socket is connected, or is of a kind that reports no connections.
     static var connected: UInt32 { 512 }
 
     /// Reading is armed again after each call.
     static var rearmsReading: UInt32 { 4096 }
 
-    /// The upper half counts the calls of the client that are in progress, in units of this.
+    /// The upper half of the word counts the calls of the client that are in progress, in units of this.
     static var callUnit: UInt32 { 1 << 16 }
 
-    /// Whether any of these flags is set. O(1), like everything here.
+    /// Whether at least one of these flags is set. O(1), like everything here.
     func has(_ flag: UInt32) -> Bool { bits & flag != 0 }
 
     /// Sets flags.
@@ -44,22 +44,22 @@ struct EndpointState: BitwiseCopyable, Equatable {
 
     var activeCalls: UInt32 { bits >> 16 }
 
-    /// The events that the client is to be called for.
+    /// The events for which the client is to be called.
     var armed: Events { Events(epoll: bits >> 1).intersection(.interest) }
 
-    /// The events that its source watches for.
+    /// The events that the endpoint's source watches for.
     var registered: Events { Events(epoll: bits >> 2).intersection(.interest) }
 
-    /// Whether an event is armed and not registered.
+    /// Whether an event is armed but not registered.
     var needsUpdate: Bool { (bits << 1) & ~bits & (Self.registeredToRead | Self.registeredToWrite) != 0 }
 
-    /// Notes that the endpoint's source watches for `events` from now on.
+    /// Records `events` as what the endpoint's source watches for.
     mutating func setRegistered(_ events: Events) {
         clear(Self.registeredToRead | Self.registeredToWrite)
         set(events.intersection(.interest).epoll << 2)
     }
 
-    /// Arms events, in addition to those that are.
+    /// Arms events, in addition to those that are armed already.
     mutating func arm(_ events: Events) { set(events.intersection(.interest).epoll << 1) }
 
     /// Disarms events.

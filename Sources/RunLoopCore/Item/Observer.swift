@@ -9,11 +9,11 @@ struct ObserverStorage: ObjectStorage, ~Copyable {
     let activities: UInt
     let order: Int
     let callout: Callout
-    /// The client's context. Its `info` is nil after invalidation.
+    /// The client's context. `info` is nil after invalidation.
     var context: ClientContext
     /// The set of the modes that the observer is in; nil while it is in no loop.
     var set: ModeSetPointer?
-    /// The info, if another thread has invalidated the observer while its function ran. It is released when that returns.
+    /// The info, if another thread has invalidated the observer during its callback. Released when the callback returns.
     var owedRelease: UnsafeMutableRawPointer?
 
     static let slab = Slab(size: MemoryLayout<ObserverStorage>.stride)
@@ -24,8 +24,8 @@ typealias ObserverPointer = UnsafeMutablePointer<ObserverStorage>
 extension ObserverPointer {
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
-    /// Creates an observer with one reference, in no loop, owned by the calling thread's context; nil if out of memory.
-    /// `context.info` has been retained. Calls no user code.
+    /// Creates an observer with one reference, in no loop, owned by the calling thread's context. Returns nil if out of memory.
+    /// `context.info` has been retained by the caller. Calls no user code.
     static func create(
         _ threadContext: ThreadContextPointer, activities: UInt, repeats: Bool, order: Int, _ callout: @escaping ObserverStorage.Callout,
         _ context: ClientContext
@@ -39,11 +39,11 @@ extension ObserverPointer {
         return observer
     }
 
-    /// Frees the memory, once no reference of either kind is left. Any thread; calls the context's release if the observer was
-    /// never invalidated.
+    /// Frees the memory once no reference of either kind is left. Calls the context's release if the observer was never invalidated. Any
+    /// thread.
     func destroy() {
         if pointee.item.has(.valid) { pointee.context.released(pointee.context.info) }
-        // What a call retained that never returned, in a child of fork().
+        // In the child of fork(): what was left to a call that never returned.
         if let owed = pointee.owedRelease { pointee.context.released(owed) }
         ObserverStorage.slab.deallocate(self)
     }
