@@ -41,8 +41,8 @@ struct DeadlineBucket: BitwiseCopyable {
     /// The smallest capacity. A bucket of up to twice as many timers is opened without being split.
     static var small: Int { 64 }
 
-    /// How many bits of a position are the index. The other 6 bits tell what it is an index into: 0 stands for the heap of near timers, 1 +
-    /// i for bucket i, 62 for the sorted timers, and 63 for a timer in no queue.
+    /// The number of bits of a position that hold the index. The other 6 bits say what it is an index into: 0 stands for the heap of near
+    /// timers, 1 + i for bucket i, 62 for the sorted timers, and 63 for a timer in no queue.
     fileprivate static var indexBits: UInt32 { 26 }
     static var maximumIndex: UInt32 { 1 << indexBits - 1 }
 

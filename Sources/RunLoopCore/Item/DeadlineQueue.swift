@@ -82,7 +82,7 @@ struct DeadlineQueue: ~Copyable {
         return total < Int(DeadlineBucket.maximumIndex) && near.reserve(total)
     }
 
-    // MARK: shortcuts that call nothing. Each returns nil or false, and has changed nothing, if it would have to call something.
+    // MARK: shortcuts that call no function. Each returns nil or false, with nothing changed, if it would have to call one.
 
     /// Does what `reserve` and `insert` do for a far deadline. Returns the position, which the caller stores in the timer. O(1).
     @inline(__always)

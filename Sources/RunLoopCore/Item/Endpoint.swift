@@ -103,8 +103,8 @@ extension EndpointPointer {
     }
 
     /// Prepares for a loop to call the client: disarms the `ready` events that are armed, and returns them. If there are none, returns an
-    /// empty set and changes nothing. The descriptor stays open until `endCall`. The caller holds the loop's lock, which may be released
-    /// meanwhile.
+    /// empty set and changes nothing. The descriptor stays open until `endCall`. The caller holds the loop's lock, which may be
+    /// temporarily released.
     @inline(__always)
     func beginCall(_ ready: Events, _ threadContext: ThreadContextPointer) -> Events {
         if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
@@ -119,7 +119,7 @@ extension EndpointPointer {
     }
 
     /// Ends a call of the client: arms reading again if the state says so. Returns false if the source's event handler must be called: see
-    /// `SourceFunction.EventHandler`. The caller holds the loop's lock, which may be released meanwhile.
+    /// `SourceFunction.EventHandler`. The caller holds the loop's lock, which may be temporarily released.
     @inline(__always)
     func endCall(_ threadContext: ThreadContextPointer) -> Bool {
         if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
@@ -140,7 +140,7 @@ extension EndpointPointer {
     /// Ends the uses of the descriptor in the child of fork(), where the threads that were using it do not exist.
     func resetUsesAfterFork() { _ = pointee.uses.bitwiseAnd(Endpoint.invalidated, ordering: .relaxed) }
 
-    /// Makes another thread the owner. The caller holds the new owner's lock, which is released meanwhile.
+    /// Makes another thread the owner. The caller holds the new owner's lock, which is temporarily released.
     @inline(never)
     private func changeOwner(to threadContext: ThreadContextPointer) {
         threadContext.unlock()

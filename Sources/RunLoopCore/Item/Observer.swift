@@ -43,7 +43,7 @@ extension ObserverPointer {
     /// thread.
     func destroy() {
         if pointee.item.has(.valid) { pointee.context.released(pointee.context.info) }
-        // In the child of fork(): what was left to a call that never returned.
+        // In the child of fork(): release what was left to a call that never returned.
         if let owed = pointee.owedRelease { pointee.context.released(owed) }
         ObserverStorage.slab.deallocate(self)
     }

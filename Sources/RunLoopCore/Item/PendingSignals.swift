@@ -10,7 +10,7 @@ import Synchronization
 /// flag is found. That argument needs all operations to be sequentially consistent (`Tests/model/signal.pml`).
 ///
 /// Slots 0 to 62, the near ones, are bits of one word. The others, the far ones, are in groups of 64 words with one summary word per group.
-/// Groups are allocated when needed. Their memory is never freed, like the loop's.
+/// The memory for far slots is allocated when needed, and never freed, like the loop's.
 struct PendingSignals: ~Copyable {
     private let near = Atomic<UInt64>(0)
     /// The address of the `Group`s of the far slots. Set once, with the loop's lock held.

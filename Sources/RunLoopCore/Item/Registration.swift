@@ -240,7 +240,7 @@ extension RegistrationPointer {
     private func assertWatched() { assert(source.hasDescriptor) }
 
     /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only inline registrations have a
-    /// generation. It outlives the source: the next source in this memory continues the count. Changed with the loop's lock held. Reads
+    /// generation, which outlives the source: the next source in this memory continues the count. Changed with the loop's lock held. Reads
     /// whatever is in memory, even if that is another source's by now: a thread that is creating a source there stores the same number
     /// again.
     var generation: UInt32 {

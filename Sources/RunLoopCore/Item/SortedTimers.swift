@@ -17,7 +17,7 @@ struct SortedTimers: BitwiseCopyable {
 
     /// The bucket number in the positions of these timers.
     static var number: Int { 62 }
-    /// Replaces the position in a slot whose timer has been removed: an address that no timer has.
+    /// The position stored in a slot whose timer has been removed: an address that no timer has.
     private static var none: DeadlineQueue.Position { DeadlineQueue.Position(bitPattern: 64).unsafelyUnwrapped }
     /// How many slots ahead timers are prefetched.
     private static var ahead: Int { 8 }

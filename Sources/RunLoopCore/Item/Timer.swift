@@ -115,7 +115,8 @@ extension TimerPointer {
     }
 
     /// Creates a timer with one reference, in no loop, owned by the calling thread's context. Returns nil if out of memory. `context.info`
-    /// has been retained by the caller. O(1), no system call; calls no user code.
+    /// has been retained by the caller. O(1); a system call only if the slab needs another chunk. Calls no user
+    /// code.
     static func create(
         _ threadContext: ThreadContextPointer, date: Double, interval: Double, order: Int, _ callout: @escaping TimerStorage.Callout,
         _ context: ClientContext

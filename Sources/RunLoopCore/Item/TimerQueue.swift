@@ -18,8 +18,8 @@ struct TimerQueue: ~Copyable {
 
     init() {}
 
-    // MARK: shortcuts for timers without a detail. Each that can fail returns nil or false, with nothing changed, if it cannot be done
-    // inline.
+    // MARK: shortcuts for timers without a detail. Those that can fail return nil or false, with nothing changed, if they cannot be
+    // done inline.
 
     /// Does what `reserve` and `insert` do. The caller stores the position. O(1).
     @inline(__always)

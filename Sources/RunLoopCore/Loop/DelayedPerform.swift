@@ -4,7 +4,7 @@ import CLinux
 /// the function of any timer.
 ///
 /// While the record is linked in its loop's list, the list owns a reference to the timer. The release function of the timer's context frees
-/// the record, so the record lives until the timer is invalid. The links are guarded by the loop's lock.
+/// the record, so it is never freed while the timer is valid. The links are guarded by the loop's lock.
 struct DelayedPerform: Linked, ~Copyable {
     let loop: RunLoopPointer
     let function: PerformRequest.Function

@@ -62,7 +62,7 @@ enum MainQueue {
         return true
     }
 
-    /// Takes the source out of `source` and returns it to the caller, who invalidates and releases it; nil if there is none. Any thread.
+    /// Takes the source out of `source` and returns it to the caller, which invalidates and releases it; nil if there is none. Any thread.
     static func takeAway() -> SourcePointer? {
         let old = source.load(ordering: .acquiring)
         guard old > inTheMaking, source.compareExchange(expected: old, desired: 0, ordering: .acquiringAndReleasing).exchanged

@@ -5,12 +5,12 @@ import Synchronization
 ///
 /// While other threads post one function after the other, a loop that checks immediately finds only a few posts and takes the cache lines
 /// away from the threads that write to them. A loop that immediately goes to sleep has to be woken immediately, by a system call of a
-/// posting thread. So after many posts the loop waits until 4 µs have passed since it took them, and then finds a hundred more. Each post
+/// posting thread. So after many posts the loop waits until 4 µs have passed since it took them, and then finds a hundred. Each post
 /// becomes two to four times cheaper.
 ///
-/// A few posts cause no delay, and a burst delays each post by at most half a microsecond. No client can observe this, as the next posts
-/// could as well have been made later. Requests of the loop's own thread do not count, nor do those that a thread waits for: they do not
-/// announce further posts.
+/// After a few posts there is no wait, and after a burst it amounts to at most half a microsecond per post. No client can observe it, as
+/// the next posts could as well have been made later. Requests of the loop's own thread do not count, nor do those that a thread waits for:
+/// they do not announce further posts.
 ///
 /// Loop thread only: in steps 4 and 9, before the loop takes requests, and in step 7.
 struct PostBackoff: BitwiseCopyable {

@@ -82,8 +82,8 @@ extension RunLoopPointer {
         return canListen(mode) ? mode : nil
     }
 
-    /// Repeats steps 2 to 9, as numbered in RLRunLoop.h, until the run ends. `onlyOne`: whether to end after
-    /// the pass that has handled a source.
+    /// Repeats steps 2 to 9, as numbered in RLRunLoop.h, until the run ends. `onlyOne`: whether to end after the pass that has handled a
+    /// source.
     private func iterate(_ mode: ModePointer, until deadline: Instant, onlyOne: Bool) -> RunResult {
         if isStopRequested { return .stopped }
         let depth = pointee.activation.depth

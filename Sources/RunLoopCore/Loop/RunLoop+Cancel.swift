@@ -26,7 +26,7 @@ extension RunLoopPointer {
         var count = 0
         withUnsafeTemporaryAllocation(of: PerformRequest.self, capacity: 32) { few in
             repeat {
-                // Each search walks the whole queue. So if the first one found more than fits, the next one makes room for all, memory
+                // Each search walks the whole queue. So if the first one found more than fit, the next one makes room for all, memory
                 // permitting.
                 var many = PlainList<PerformRequest>()
                 if count > 0 { _ = many.reserve(locked { queuedCount }) }
@@ -122,7 +122,7 @@ extension RunLoopPointer {
         place.pointee.markCancelled()
     }
 
-    // MARK: the end of the thread
+    // MARK: thread exit
 
     /// Drops all requests when the thread exits: they will never run. Calls release functions.
     func dropRequests() {

@@ -48,7 +48,7 @@ extension RunLoopPointer {
     }
 
     /// Releases the internal reference of the source whose call has ended, if the source has left the loop. The caller holds the lock,
-    /// which is released meanwhile. May call the context's release.
+    /// which is temporarily released. May call the context's release.
     func releaseDeparted() {
         guard let departed = pointee.dispatchFrame.departed else { return }
         pointee.dispatchFrame = DispatchFrame()

@@ -271,7 +271,7 @@ extension RunLoopPointer {
         swap(&requests, &pointee.held)
     }
 
-    // MARK: waiting for it
+    // MARK: waiting for a function
 
     /// RLRunLoopPerformFunctionAndWait. Called on a thread other than the loop's. Returns false with errno ETIMEDOUT, ECANCELED, ESRCH or
     /// ENOMEM.

@@ -75,7 +75,7 @@ extension RunLoopPointer {
         return handled
     }
 
-    /// Performs the queued sources. The caller holds the lock, which is released meanwhile.
+    /// Performs the queued sources. The caller holds the lock, which is temporarily released.
     private func performQueue(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         let first = pointee.signalledBatch.count
         var handled = false
@@ -215,7 +215,7 @@ extension RunLoopPointer {
     private func perform(entryAt index: Int) -> Bool { perform(pointee.signalledBatch[index], at: index) }
 
     /// Performs a source of the batch if it is still signalled and valid. Returns whether it was performed and did something. The caller
-    /// holds the lock, which is released meanwhile.
+    /// holds the lock, which is temporarily released.
     @inline(__always)
     private func perform(_ entry: BatchEntry, at index: Int) -> Bool {
         var isDue = entry.source.takeSignal() && entry.source.pointee.item.has(.valid)
@@ -257,7 +257,7 @@ extension RunLoopPointer {
         return .reference
     }
 
-    /// Releases what keeps a batch entry's source alive. The caller holds the lock, which is released meanwhile if another loop's lock is
+    /// Releases what keeps a batch entry's source alive. The caller holds the lock, which is temporarily released if another loop's lock is
     /// needed or the source dies.
     @inline(__always)
     func release(_ entry: BatchEntry) {

@@ -29,9 +29,9 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     let sleepLimit = Atomic<UInt64>(0)
     /// How long the loop spins before it sleeps, in nanoseconds; 0 unless the program sets it (measurements are in docs/PERFORMANCE.md).
     let spinInterval = Atomic<UInt64>(0)
-    /// Bits of `EverUsed`, which spare a pass taking the lock to look for kinds of work that the loop has never had. Set with the lock
-    /// held, together with the first work of that kind. Read by the loop's thread without the lock; before it sleeps, it checks again with
-    /// the lock held.
+    /// Bits of `EverUsed`: the kinds of work that the loop has ever had, so that a pass need not take the lock to look for the others. Set
+    /// with the lock held, together with the first work of that kind. Read by the loop's thread without the lock; before it sleeps, it
+    /// checks again with the lock held.
     let everUsed = Atomic<UInt32>(0)
     /// Bits of `WatchTrouble`: what the next pass has to do about descriptors that cannot be watched. Changed with the lock held; read by
     /// the loop's thread without it.
