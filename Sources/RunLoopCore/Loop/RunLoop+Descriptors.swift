@@ -10,8 +10,8 @@ extension RunLoopPointer {
     /// Starts watching the descriptor of a registration that was just added to the loop. One epoll_ctl if the source is interested in
     /// anything. Returns false if out of memory. The caller holds the lock.
     func watch(_ fd: Int32, for registration: RegistrationPointer) -> Bool {
-        // The source counts as having just had its turn. So one that is removed and added again is served after the others, and takes part from
-        // the next pass on.
+        // The source counts as having just had its turn. So one that is removed and added again is served after the others, and takes part
+        // from the next pass on.
         registration.lastDispatch = pointee.dispatchStamp
         let error = systemError
         guard beginWatching(fd, for: registration) else { return false }

@@ -313,7 +313,8 @@ extension RunLoopPointer {
         var staying = PlainList<SourcePointer>()
         let count = pointee.registrations.count
         guard pointee.isOpen, joining.reserve(count), staying.reserve(count), let mode = prepareMode(named: name) else { return false }
-        // This has to precede `makeCommon`, after which the sources that join the mode could not be distinguished from those that were in it before.
+        // This has to precede `makeCommon`, after which the sources that join the mode could not be distinguished from those that were in
+        // it before.
         pointee.registrations.forEach { registration in
             let source = registration.source
             guard joins(registration, mode) else { return }
