@@ -1,61 +1,61 @@
 import CLinux
 
-/// Waits for descriptors, and holds the events of the last wait: many from one system call, which the loop takes one by one.
+/// Waits for descriptors and holds the events that the last wait fetched: one system call fetches many, and the loop takes them one by one.
 ///
-/// epoll reports descriptors that stay ready in the same order each time. A loop that took the first event and dropped the rest
-/// would never get to the others. Two rules give each descriptor its turn:
+/// epoll reports descriptors that stay ready in the same order each time. A loop that took the first event and dropped the rest would never
+/// reach the other descriptors. Two rules give each descriptor its turn:
 /// - A loop that will take only one event fetches only one: epoll then moves that descriptor behind all others.
-/// - After events have been dropped, the next batches are turns: the loop begins each with a descriptor that has not had its turn
+/// - After events have been dropped, the next batches are turns: the loop begins each of them with a descriptor that has not had its turn
 ///   (`begin`).
 ///
-/// The loop's thread only, and so without the lock. Calls no user code.
+/// Loop thread only, and therefore without a lock. Calls no user code.
 struct EventBatch: ~Copyable {
-    /// Room after epoll's events: for the event of the always-ready watches, and for what `tag(ahead:)` reads past the last event.
+    /// Extra room after epoll's events: for the event of the always-ready watches, and for the reads of `tag(ahead:)` past the last event.
     private static var spare: Int { 3 }
 
     private var batch: UnsafeMutablePointer<epoll_event>?
-    /// How many of epoll's events fit. If more descriptors are ready, each batch begins where the last one ended, and turns are taken within
-    /// it.
+    /// The maximum number of events that epoll returns at a time. If more descriptors are ready, each batch begins where the previous one
+    /// ended, and the loop takes turns within it.
     private static var capacity: Int { 256 }
-    /// How many events there are in the batch, and how many of them have been taken.
+    /// The number of events in the batch, and how many of them have been taken.
     private var count = 0
     private var taken = 0
-    /// No event of this batch has been taken, and the batch has not been sorted.
+    /// True until `begin` has been called for this batch: no event has been taken, and the events have not been sorted.
     private(set) var isFresh = false
-    /// How many of the next batches are turns, as so many descriptors have been passed over.
+    /// How many of the next batches are turns: as many as there were descriptors whose events were dropped.
     private var turnsOwed = 0
-    /// How many descriptors have been registered again, and so lost their place in epoll's order: for as many batches the loop does not rely
-    /// on that order.
+    /// How many descriptors have been registered again and so lost their position in epoll's order. For that many batches, the loop does
+    /// not rely on that order.
     private var reregistrations = 0
-    /// The loop chooses which event goes first, and remembers which it took.
+    /// Whether the loop itself chooses which event goes first, and records which ones it took.
     private(set) var isTurn = false
-    /// The batch was fetched for a loop that takes one event.
+    /// Whether the batch was fetched for a loop that takes one event.
     private var isForOne = false
-    /// Only one event was asked for: more descriptors may be ready.
+    /// Whether only one event was requested, so that more descriptors may be ready.
     private(set) var isSingle = false
-    /// The batch is as large as a batch can be: more descriptors may be ready.
+    /// Whether the batch is as large as it could be, so that more descriptors may be ready.
     private(set) var isPartial = false
     private var random: UInt32 = 1
-    /// The number of the batch; it changes with each batch and when events are dropped.
+    /// The number of this batch. It changes with each batch and when events are dropped.
     private(set) var number: UInt32 = 0
-    /// How many waits in a row have reported a descriptor that is no longer watched. One may be a coincidence.
+    /// How many consecutive waits have reported a descriptor that is not watched. A single one may be a coincidence.
     private var staleWaits = 0
     private var sawStaleEvent = false
     private var isBroken = false
-    /// How often the poller's wake descriptor has been written to, or is about to be.
+    /// How many writes to the poller's wake descriptor have been made or are about to be made.
     private(set) var wakes: UInt64 = 0
 
     init() {}
 
     deinit { free(batch) }
 
-    /// Counts a write to the wake descriptor, which ended the last sleep.
+    /// Counts the write to the wake descriptor that ended the last sleep.
     mutating func countWake() { wakes += 1 }
 
     /// Whether all events of the last `wait` have been taken.
     var isEmpty: Bool { taken == count }
 
-    /// Drops the events that are left: they may be outdated, and epoll will report again what is still ready. Their descriptors are owed a
+    /// Drops the remaining events. They may be outdated, and epoll will report again what is still ready. Their descriptors are owed a
     /// turn.
     mutating func drop() {
         if taken == count { return }
@@ -64,11 +64,11 @@ struct EventBatch: ~Copyable {
         taken = count
     }
 
-    /// A descriptor that may be ready has joined the epoll set again, after all others. It loses nothing in a loop that fetches all events;
-    /// for one that would fetch a single event, the next batch is fetched whole.
+    /// Records that a descriptor that may be ready has rejoined the epoll set, behind all others. This makes no difference to a loop that
+    /// fetches all events. For a loop that would fetch a single event, the next batch is fetched as a whole.
     mutating func noteReregistration() { reregistrations = min(reregistrations + 1, 4 * Self.capacity) }
 
-    /// Drops events and turns, because epoll and wake descriptor are replaced or closed.
+    /// Drops all events and turns. Called when the epoll and the wake descriptor are replaced or closed.
     mutating func reset() {
         drop()
         turnsOwed = 0
@@ -78,8 +78,8 @@ struct EventBatch: ~Copyable {
         sawStaleEvent = false
     }
 
-    /// Begins a batch of one event, without asking the kernel: the descriptor with this tag is known to be readable. False if there is no
-    /// buffer.
+    /// Begins a batch of one event without a system call: the descriptor with this tag is known to be readable. Returns false if there is
+    /// no buffer.
     mutating func begin(withReadable tag: UInt64) -> Bool {
         guard let batch else { return false }
         number &+= 1
@@ -89,7 +89,7 @@ struct EventBatch: ~Copyable {
         taken = 0
         isFresh = false
         isTurn = false
-        // If this event calls nothing, all events are fetched; and a batch like this does not end a round.
+        // If this event leads to no callback, the loop fetches all events. A batch of this kind does not end a round.
         isForOne = true
         isSingle = true
         return true
@@ -97,21 +97,21 @@ struct EventBatch: ~Copyable {
 
     /// How many events to fetch.
     enum Extent {
-        /// All that fit.
+        /// As many as fit.
         case all
-        /// The loop will take one.
+        /// Only one: the loop will take one.
         case one
-        /// As many as fit, since the loop will take one, but has to choose it.
+        /// As many as fit: the loop will take one, but has to choose which.
         case oneOfAll
     }
 
-    /// What there is to wait for.
+    /// What a wait waits for.
     struct Target {
-        /// -1: nothing.
+        /// The epoll descriptor, or -1 if there is nothing to wait for.
         var epoll: Int32
         /// Whether the mode is interested in a watch that is always ready: then `wait` does not sleep.
         var alwaysReady: Bool
-        /// See `Poller.Trigger.edgeWithoutConnect`.
+        /// Whether a watch is in the state `Poller.Trigger.edgeWithoutConnect`.
         var hasUnreportedConnects = false
 
         static let nothing = Target(epoll: -1, alwaysReady: false)
@@ -119,9 +119,9 @@ struct EventBatch: ~Copyable {
         var isNothing: Bool { epoll < 0 }
     }
 
-    /// Sleeps until a descriptor is ready, the wake descriptor is written to, or `deadline` has passed. One system call; two if a wait for
-    /// one event that does not sleep finds only the wake descriptor. Out of memory it returns at once without events. Reads the clock if
-    /// there is a deadline and `now` is nil.
+    /// Sleeps until a descriptor is ready, the wake descriptor is written to, or `deadline` has passed. Returns immediately without events
+    /// if out of memory. One system call; two if a wait for a single event that does not sleep finds only the wake descriptor. Reads the
+    /// clock if there is a deadline and `now` is nil.
     mutating func wait(_ target: Target, until deadline: Instant, _ extent: Extent = .all, _ now: Instant? = nil) {
         drop()
         number &+= 1
@@ -149,14 +149,14 @@ struct EventBatch: ~Copyable {
         let limit = isSingle ? 1 : isPartial && isTurn ? shorterBatch() : Self.capacity
         count = wait(target.epoll, batch, limit, timeout)
         isPartial = !isSingle && count == limit
-        // The event of the wake descriptor is not dispatched, but may have taken the place of one that is.
+        // The event of the wake descriptor is not dispatched, but it may have taken the place of one that is.
         if count == 1 && linux_epoll_tag(batch) == Poller.wakeTag {
             count = isSingle && timeout == 0 ? wait(target.epoll, batch, 1, 0) : 0
         }
         if target.alwaysReady { appendAlwaysReady(batch) }
     }
 
-    /// Waits once, and returns the number of events; 0 with `isBroken` set if the descriptor is no epoll (any more).
+    /// Waits once and returns the number of events. Returns 0 and sets `isBroken` if the descriptor is not, or is no longer, an epoll.
     private mutating func wait(_ epoll: Int32, _ batch: UnsafeMutablePointer<epoll_event>, _ limit: Int, _ timeout: UInt64?) -> Int {
         let count =
             timeout == 0
@@ -166,8 +166,8 @@ struct EventBatch: ~Copyable {
         return 0
     }
 
-    /// `wait`, but only until it is time to look again at sockets that another thread may connect without waking the loop: after 10 ms, then
-    /// at growing intervals up to 0.64 s. `sleepsBefore`: how many sleeps of this pass have ended already.
+    /// Like `wait`, but wakes up in time to check sockets that another thread may connect without waking the loop: after 10 ms, then at
+    /// growing intervals of up to 0.64 s. `sleepsBefore` is the number of sleeps of this pass that have already ended.
     mutating func sleep(_ target: Target, until limit: Instant, _ extent: Extent, _ now: Instant, sleepsBefore count: Int) {
         if !target.hasUnreportedConnects { return wait(target, until: limit, extent, now) }
         let now = Clock.now
@@ -175,32 +175,33 @@ struct EventBatch: ~Copyable {
         wait(target, until: min(limit, nextLook), extent, now)
     }
 
-    /// A varying size for a batch. Each batch begins where epoll ended the last one. If all had the same size and some were dropped, the same
-    /// descriptors might come first in all others.
+    /// Returns a varying size for a batch. Each batch begins where epoll ended the previous one. If all had the same size and some were
+    /// dropped, the same descriptors might come first in all others.
     private mutating func shorterBatch() -> Int {
         random = random &* 1_664_525 &+ 1_013_904_223
         return Self.capacity / 2 + Int(random >> 25)
     }
 
-    /// Adds one event for all watches that are always ready, which epoll does not report.
+    /// Appends one event that stands for all always-ready watches, which epoll does not report.
     private mutating func appendAlwaysReady(_ batch: UnsafeMutablePointer<epoll_event>) {
         batch[count] = Epoll.event(tag: Poller.alwaysReadyTag)
         count += 1
     }
 
-    /// Whether the epoll was closed by the program, as some programs close all descriptors that they do not know. True once.
+    /// Returns whether the program has closed the epoll, as some programs do with all descriptors that they do not know, and resets the
+    /// flag.
     mutating func takeBroken() -> Bool {
         defer { isBroken = false }
         return isBroken
     }
 
-    /// Memory for a batch; nil if out of memory.
+    /// Allocates memory for a batch. Returns nil if out of memory.
     private static func makeBatch() -> UnsafeMutablePointer<epoll_event>? {
         calloc(capacity + spare, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
     }
 
-    /// Called before the first event of a fresh batch is taken. If the batch is a turn, moves the first event whose tag `isNext` to the
-    /// front, and returns how many such events there are; otherwise nil. O(n).
+    /// Called before the first event of a fresh batch is taken. If the batch is a turn, moves the first event whose tag satisfies `isNext`
+    /// to the front and returns the number of such events; otherwise returns nil. O(n).
     mutating func begin(_ isNext: (UInt64) -> Bool) -> Int? {
         isFresh = false
         guard isTurn, let batch, count > 0 else { return nil }
@@ -224,20 +225,21 @@ struct EventBatch: ~Copyable {
         bringToFront(oldest, of: batch)
     }
 
-    /// Moves one event to the front; the others keep their order. O(n).
+    /// Moves one event to the front and keeps the order of the others. O(n).
     private func bringToFront(_ first: Int, of batch: UnsafeMutablePointer<epoll_event>) {
         let event = batch[first]
         memmove(batch + 1, batch, first * MemoryLayout<epoll_event>.stride)
         batch[0] = event
     }
 
-    /// Calls `body` for the tags of the events that have been taken, unless all have been.
+    /// Calls `body` with the tag of each event that has been taken, unless all have been taken.
     func forEachTaken(_ body: (UInt64) -> Void) {
         if taken == count { return }
         for index in 0..<taken { body(linux_epoll_tag(batch.unsafelyUnwrapped + index)) }
     }
 
-    /// Sorts a fresh batch by the `rank` of the tags, stably. O(n²), which does not matter for most batches.
+    /// Sorts a fresh batch by the `rank` of the tags. The sort is stable and takes O(n²), which is acceptable because most batches are
+    /// small.
     mutating func sort(by rank: (UInt64) -> Int) {
         guard let batch, count > 1 else { return }
         for index in 1..<count {
@@ -252,7 +254,8 @@ struct EventBatch: ~Copyable {
         }
     }
 
-    /// Takes the next event: its tag, which may be `Poller.wakeTag` or `alwaysReadyTag`, and what epoll reported. nil if there are no more.
+    /// Takes the next event. Returns its tag, which may be `Poller.wakeTag` or `alwaysReadyTag`, and the events that epoll reported; nil if
+    /// there are no more.
     mutating func take() -> (tag: UInt64, events: Events)? {
         if taken == count { return nil }
         let event = batch.unsafelyUnwrapped + taken
@@ -260,20 +263,22 @@ struct EventBatch: ~Copyable {
         return (linux_epoll_tag(event), Events(epoll: event.pointee.events))
     }
 
-    /// The tag of an event that will be taken soon: 0 for the next one, 1 for the one after. Past the last event: an older tag, or 0.
+    /// The tag of an event that will be taken soon: 0 for the next event, 1 for the one after it. Past the last event, returns an older tag
+    /// or 0.
     func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }
 
-    /// The tag of an event matches no watch: notes it as stale, unless it is the wake descriptor's.
+    /// Records that the tag of an event matches no watch, unless it is the tag of the wake descriptor.
     mutating func noteStaleEvent(_ tag: UInt64) { if tag != Poller.wakeTag { sawStaleEvent = true } }
 
-    /// Whether the only event that was fetched has called nothing, so that other descriptors may be ready. True once per wait.
+    /// Returns whether the only event that was fetched led to no callback, so that other descriptors may be ready. True at most once per
+    /// wait.
     mutating func takeSingleWasUnwanted() -> Bool {
         defer { isSingle = false }
         return isSingle && isEmpty && !isFresh
     }
 
-    /// Whether epoll goes on reporting a descriptor that is no longer watched, and has to be replaced: see `Poller.rebuild`. True once per
-    /// three such waits.
+    /// Returns whether epoll keeps reporting a descriptor that is not watched and therefore has to be replaced: see `Poller.rebuild`. True
+    /// once for every three such waits in a row.
     mutating func takeNeedsRebuild() -> Bool {
         if staleWaits < 3 { return false }
         staleWaits = 0

@@ -1,12 +1,12 @@
 import CLinux
 
-// The epoll of a poller and the eventfd that wakes it: opened, closed, and replaced.
+// Opening, closing and replacing a poller's epoll and the eventfd that wakes it.
 
 extension Poller {
-    /// Opens the epoll and the eventfd, if they are not open. False with errno. Under the loop's lock.
+    /// Opens the epoll and the eventfd unless they are open. Returns false with errno set on failure. The caller holds the loop's lock.
     mutating func open() -> Bool { epoll >= 0 || create() }
 
-    /// Creates the epoll and the eventfd, and registers the eventfd edge-triggered. False with errno.
+    /// Creates the epoll and the eventfd, and registers the eventfd edge-triggered. Returns false with errno set on failure.
     private mutating func create() -> Bool {
         do {
             epoll = try Epoll.create()
@@ -19,8 +19,9 @@ extension Poller {
         }
     }
 
-    /// Closes the descriptors, as the loop's thread ends. Other threads have decided on this many `wakes`, but may not have written to the
-    /// eventfd yet, for which they need no lock. Waits until all have: only then may its number become another file's. Under the lock.
+    /// Closes the descriptors when the loop's thread ends. Other threads have decided to make `wakes` writes to the eventfd, but some may
+    /// still be about to write, for which they need no lock. Waits for all of these writes, because the descriptor's number may be reused
+    /// for another file after that. The caller holds the loop's lock.
     mutating func close(afterWakes wakes: UInt64) {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()
@@ -35,7 +36,7 @@ extension Poller {
         alwaysReadyCount = 0
     }
 
-    /// Closes the epoll and the eventfd, if they are open.
+    /// Closes the epoll and the eventfd if they are open.
     private mutating func closeDescriptors() {
         if epoll >= 0 { Descriptor.close(epoll) }
         if wakeDescriptor >= 0 { Descriptor.close(wakeDescriptor) }
@@ -43,9 +44,9 @@ extension Poller {
         wakeDescriptor = -1
     }
 
-    /// Replaces the epoll. A descriptor that was closed while a duplicate of it is open cannot be removed from an epoll, which goes on
-    /// reporting it. False if some watch could not be registered in the new one. If none can be made, keeps the old one and returns true.
-    /// Under the lock, before waiting.
+    /// Replaces the epoll. A descriptor that was closed while a duplicate of it is open cannot be removed from its epoll set, and epoll
+    /// keeps reporting it. Returns false if a watch could not be registered in the new epoll. If no new epoll can be created, keeps the old
+    /// one and returns true. Called before waiting; the caller holds the loop's lock.
     mutating func rebuild() -> Bool {
         guard let new = try? Epoll.create() else { return true }
         do {
@@ -65,7 +66,8 @@ extension Poller {
         return isWhole
     }
 
-    /// The program has closed our descriptors, and their numbers may stand for other files. All watches are silent until `listen`.
+    /// Called when the program has closed the poller's descriptors, whose numbers may be in use for other files. All watches are silent
+    /// until `listen`.
     @inline(never)
     mutating func resetDescriptors() {
         epoll = -1
@@ -74,8 +76,9 @@ extension Poller {
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
     }
 
-    /// In the child of fork(): closes the epoll, the eventfd and the host's descriptors, which are shared with the parent, as a descriptor
-    /// that is removed from it here would be missing there. All watches are silent until `listen`, in an epoll of the child's own.
+    /// In the child of fork(): closes the epoll, the eventfd and the host's descriptors. They are shared with the parent, so a descriptor
+    /// that the child removed from the epoll set would be missing in the parent. All watches are silent until `listen`, which registers
+    /// them in an epoll of the child's own.
     mutating func detachAfterFork() {
         closeDescriptors()
         closeHost()

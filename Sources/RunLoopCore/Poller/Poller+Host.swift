@@ -1,24 +1,24 @@
 import CLinux
 
-/// The descriptor that a host polls while it waits in place of the loop, and what it is made of: an epoll that stays the same when the
-/// loop's own is replaced, and that reports
+/// The descriptor that a host polls while it waits in place of the loop, and the descriptors behind it. It is an epoll, which stays the same
+/// when the loop's own is replaced, and which reports
 /// - the loop's eventfd, edge-triggered: once for each wake-up,
 /// - the loop's epoll, while the mode has descriptors,
 /// - a timerfd, if the host wants the descriptor to report timers, too.
 struct HostDescriptors: BitwiseCopyable {
-    /// Open from the first use to the end of the thread.
+    /// Open from the first use until the thread ends.
     var epoll: Int32 = -1
     var timer: Int32 = -1
-    /// What `timer` is set to.
+    /// The deadline to which `timer` is set.
     var deadline = Instant.never
     var reportsWakes = false
     var reportsEpoll = false
 }
 
-// All under the lock of the loop, by its thread. Calls no user code.
+// The functions below are called by the loop's thread, which holds the loop's lock. They call no user code.
 
 extension Poller {
-    /// Opens what is missing. At most nine system calls, none if all is open. False with errno.
+    /// Opens the descriptors that are missing. At most nine system calls, none if all are open. Returns false with errno set on failure.
     mutating func openHost(withTimer: Bool) -> Bool {
         guard open() else { return false }
         do {
@@ -43,7 +43,8 @@ extension Poller {
         }
     }
 
-    /// Makes the host's descriptor report the loop's epoll, or no more. At most one system call. False with errno.
+    /// Adds the loop's epoll to the descriptors that the host's descriptor reports, or removes it. At most one system call. Returns false
+    /// with errno set on failure.
     @inline(never)
     mutating func setReportsEpoll(_ reports: Bool) -> Bool {
         if reports == host.reportsEpoll { return true }
@@ -56,7 +57,7 @@ extension Poller {
         return true
     }
 
-    /// Makes the host's descriptor readable at a deadline; `.never`: at no time. At most one system call.
+    /// Makes the host's descriptor readable at a deadline, or never with `.never`. At most one system call.
     @inline(never)
     mutating func setHostDeadline(_ deadline: Instant) {
         if deadline == host.deadline { return }
@@ -64,7 +65,7 @@ extension Poller {
         TimerDescriptor.set(host.timer, to: deadline)
     }
 
-    /// Closes what the host polls: the loop's thread ends, or this is the child of a fork().
+    /// Closes the host's descriptors: the loop's thread ends, or this process is the child of a fork().
     @inline(never)
     mutating func closeHost() {
         if host.epoll >= 0 { Descriptor.close(host.epoll) }

@@ -1,44 +1,45 @@
 import CLinux
 
-/// One epoll for a loop, whatever its modes, and the descriptors it watches.
+/// A loop's single epoll, whatever modes the loop has, and the descriptors that it watches.
 ///
-/// It needs two descriptors, created when the first watch comes: the epoll, and an eventfd by which the loop is woken out of it.
-/// What clients are interested in may change often, so epoll is told as late and as seldom as possible: of more interest when the
-/// loop is about to wait (`takeChange`), of less only when it reports something that is not wanted (`reduce`). epoll reports
-/// hang-ups whether asked to or not, so a watch without interest leaves the epoll set.
+/// A poller needs two descriptors, created with the first watch: the epoll, and an eventfd that ends the loop's wait in it. Interest may
+/// change often, so the epoll set is updated as late and as rarely as possible: for more interest when the loop is about to wait
+/// (`takeChange`), for less only when epoll reports something that is not wanted (`reduce`). epoll reports hang-ups even if they are not
+/// requested, so a watch without interest leaves the epoll set.
 ///
-/// The fields are changed only here, in `Poller+Epoll.swift` and in `Poller+Unconnected.swift`, under the lock of the loop.
-/// Waiting needs no lock: `EventBatch`. Calls no user code.
+/// The fields are changed only here, in `Poller+Epoll.swift`, in `Poller+Host.swift` and in `Poller+Unconnected.swift`, under the loop's
+/// lock. Waiting needs no lock: see `EventBatch`. Calls no user code.
 struct Poller: ~Copyable {
-    /// A descriptor that is watched. Its tag, which epoll reports, is its index and generation, so that an event fetched before a watch was
-    /// removed never reaches the next user of its index; or an odd number that its client has chosen, so that the client is found without the
-    /// watch.
+    /// A descriptor that is watched. epoll reports its tag, which is one of two things. Usually it consists of the watch's index and
+    /// generation, so that an event fetched before a watch was removed never reaches the next user of its index. Or it is an odd number
+    /// that the client has chosen, so that the client is found without reading the watch.
     struct Watch: BitwiseCopyable {
-        /// The descriptor; the index of the next free watch, -1 for none, while the watch is free.
+        /// The descriptor. In a free watch, the index of the next free watch, or -1 for none.
         var fd: Int32
-        /// The events that epoll has been told to report.
+        /// The events for which the descriptor is registered with epoll.
         var registered: Events = []
         /// The events that the clients are interested in, as last set.
         var interest: Events = []
         var generation: UInt32
         var state = State.free
-        /// The watch is in the list of changes.
+        /// Whether the watch is in the list `changes`.
         var isChanged = false
         var trigger = Trigger.level
-        /// The watch is in the list of sockets that are not connected.
+        /// Whether the watch is in the list `unconnected`.
         var isUnconnected = false
-        /// The client of the watch. An odd number is the tag that epoll is to report. 0 while the index is free.
+        /// The client of the watch. If the number is odd, it is also the tag that epoll reports. 0 while the index is free.
         var client: UInt64 = 0
     }
 
     /// The state of a watch.
     enum State: UInt8 {
         case free
-        /// In the epoll set.
+        /// The watch is in the epoll set.
         case listening
-        /// Not in the epoll set until `listen`: no client is interested, no mode that runs is, or the system was out of memory.
+        /// The watch is not in the epoll set until `listen`: no client is interested, no mode that runs is, or the system was out of
+        /// memory.
         case silent
-        /// epoll cannot watch it (a regular file, /dev/null): it is always ready.
+        /// epoll cannot watch the descriptor (a regular file, /dev/null), which counts as always ready.
         case alwaysReady
         /// The number is not an open descriptor, or epoll refuses it for another reason. Never ready.
         case broken
@@ -50,51 +51,51 @@ struct Poller: ~Copyable {
         case level
         /// epoll reports the descriptor only when its readiness changes.
         case edge
-        /// epoll reports changes of readiness, but not that the socket is connected (those of UNIX).
+        /// As `edge`, for a socket of which epoll does not report that it has been connected (a UNIX socket).
         case edgeWithoutConnect
     }
 
-    /// The tag of the eventfd. Even, like the tags made of an index.
+    /// The tag of the eventfd. Even, like the tags made from an index.
     static var wakeTag: UInt64 { .max - 1 }
-    /// The tag of one event that stands for all watches that are always ready.
+    /// The tag of the one event that stands for all always-ready watches.
     static var alwaysReadyTag: UInt64 { .max - 3 }
 
     var epoll: Int32 = -1
     var wakeDescriptor: Int32 = -1
-    /// What a host polls. `Poller+Host.swift`.
+    /// The descriptors that a host polls: see `Poller+Host.swift`.
     var host = HostDescriptors()
     var watches = BlockList<Watch>()
-    /// The index of a free watch, -1 for none.
+    /// The index of a free watch, or -1 for none.
     var firstFree: Int32 = -1
-    /// Descriptor number → index of its watch, -1 for none.
+    /// Maps a descriptor number to the index of its watch, or to -1.
     var indexOfDescriptor = BlockList<Int32>()
-    /// Watches whose clients are interested in more than is registered. Some of them may have been freed or updated since.
+    /// Watches whose clients are interested in more than is registered. Some entries may have been freed or updated meanwhile.
     var changes = BlockList<Int32>()
-    /// How many watches are registered for less than their clients are interested in.
+    /// The number of watches registered for less than their clients are interested in.
     var underRegisteredCount = 0
     var alwaysReadyCount = 0
     /// The number of watches for which epoll does not report a connection.
     var unreportedConnectCount = 0
-    /// Watches that are edge-triggered, and some that no longer are.
+    /// Watches that are edge-triggered, and some that were until recently.
     var unconnected = PlainList<Int32>()
 
     init() {}
 
-    /// The index of the watch on `fd`, nil if there is none. O(1).
+    /// Returns the index of the watch on `fd`; nil if there is none. O(1).
     func index(of fd: Int32) -> Int? {
         guard fd >= 0, Int(fd) < indexOfDescriptor.count, indexOfDescriptor[Int(fd)] >= 0 else { return nil }
         return Int(indexOfDescriptor[Int(fd)])
     }
 
-    /// The watch with this index. O(1).
+    /// Returns the watch with this index. O(1).
     subscript(index: Int) -> Watch { watches[index] }
 
     /// Sets the client. If the old number was odd, epoll reports it until `listenAnew`. O(1).
     mutating func setClient(_ client: UInt64, at index: Int) { watches[index].client = client }
 
-    /// Begins to watch `fd`, which must have no watch yet. Returns the index of the watch, nil if out of memory. The watch is `broken` if
-    /// epoll refuses the descriptor for good; `silent` without interest or, with errno, for want of descriptors or memory: `listen` tries
-    /// again. One epoll_ctl, none without interest; three more system calls for the first watch of a loop.
+    /// Begins to watch `fd`, which must have no watch yet. Returns the index of the watch; nil if out of memory. The watch is `broken` if
+    /// epoll refuses the descriptor permanently. It is `silent` without interest, or, with errno, if descriptors or memory ran out:
+    /// `listen` tries again. One epoll_ctl, none without interest; three more system calls for the loop's first watch.
     mutating func add(_ fd: Int32, interest: Events, client: UInt64) -> Int? {
         guard watches.reserve(watches.count + 1), changes.reserve(watches.count + 1) else { return nil }
         let index: Int
@@ -121,7 +122,7 @@ struct Poller: ~Copyable {
         return index
     }
 
-    /// Stops watching. At most one epoll_ctl. It is no error if the descriptor has been closed.
+    /// Stops watching. At most one epoll_ctl. The descriptor may have been closed already.
     mutating func remove(_ index: Int) {
         let watch = watches[index]
         if watch.state == .free { return }
@@ -134,7 +135,7 @@ struct Poller: ~Copyable {
         firstFree = Int32(index)
     }
 
-    /// Sets the interest of all clients together. epoll is told by `listen`, after `takeChange`, or by `reduce`. O(1), no system
+    /// Sets the combined interest of all clients. The epoll set is updated by `listen`, after `takeChange`, or by `reduce`. O(1), no system
     /// call.
     mutating func setInterest(_ interest: Events, at index: Int) {
         update(index) { $0.interest = interest }
@@ -143,11 +144,11 @@ struct Poller: ~Copyable {
         _ = changes.append(Int32(index))
     }
 
-    /// Whether `takeChange` may have something. O(1).
+    /// Whether `takeChange` may return a watch. O(1).
     var hasChanges: Bool { changes.count > 0 }
 
-    /// A watch to `listen` to, since its clients are interested in more than is registered; nil if there is none. Called before
-    /// waiting. O(1) on average.
+    /// Returns a watch whose clients are interested in more than is registered, for `listen`; nil if there is none. Called before waiting.
+    /// O(1) on average.
     mutating func takeChange() -> Int? {
         while let change = changes.removeLast() {
             let index = Int(change)
@@ -157,7 +158,7 @@ struct Poller: ~Copyable {
         return nil
     }
 
-    /// Makes epoll report no more than `events` of a watch until `listen`. At most one epoll_ctl.
+    /// Restricts what epoll reports of a watch to `events`, until `listen`. At most one epoll_ctl.
     mutating func reduce(_ index: Int, to events: Events) {
         let watch = watches[index]
         guard watch.state == .listening, watch.registered != events else { return }
@@ -168,22 +169,22 @@ struct Poller: ~Copyable {
             switch modify(index, events) {
             case .done: settle(index, .listening, registered: events)
             case .lost: settle(index, .silent)
-            // The loop reduces it again when epoll reports what no client is interested in.
+            // The loop calls `reduce` again when epoll next reports something that no client is interested in.
             case .refused: break
             }
         }
     }
 
-    /// What became of a change of a watch in epoll's set.
+    /// The outcome of changing a watch in the epoll set.
     enum Modified {
         case done
-        /// The watch is no longer there.
+        /// The watch is not in the epoll set.
         case lost
-        /// The system is out of memory, so the watch is there as it was.
+        /// The system is out of memory, so the watch is unchanged.
         case refused
     }
 
-    /// Changes what epoll reports of a watch in its set. One epoll_ctl; with errno if it is refused.
+    /// Changes the events that epoll reports of a watch in its set. One epoll_ctl, which leaves errno set if it fails.
     func modify(_ index: Int, _ events: Events) -> Modified {
         let watch = watches[index]
         do {
@@ -194,8 +195,8 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Registers all that the clients are interested in, if epoll can watch the descriptor; without interest the watch leaves the epoll set.
-    /// As a rule one epoll_ctl. False with errno if the system is out of descriptors or memory.
+    /// Registers all events that the clients are interested in, if epoll can watch the descriptor; without interest, the watch leaves the
+    /// epoll set. Usually one epoll_ctl. Returns false with errno set if the system is out of descriptors or memory.
     mutating func listen(_ index: Int) -> Bool {
         let watch = watches[index]
         if watch.interest.isEmpty {
@@ -210,7 +211,7 @@ struct Poller: ~Copyable {
             }
             return register(index)
         case .listening:
-            // The descriptor may have been closed and its number given to another file: epoll has forgotten it then.
+            // The descriptor may have been closed and its number reused for another file: epoll has then removed it from its set.
             switch modify(index, watch.interest) {
             case .done: settle(index, .listening, registered: watch.interest)
             case .refused: return false
@@ -223,8 +224,8 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Whether the file of a watch has been closed and its number now stands for no file or another one. Then the watch is broken, and the
-    /// number is free for a new watch. At most one epoll_ctl.
+    /// Returns whether the file of a watch has been closed, so that its number refers to no file or to another one. If so, marks the watch
+    /// as broken and frees the number for a new watch. At most one epoll_ctl.
     mutating func hasLostFile(_ index: Int) -> Bool {
         let watch = watches[index]
         if watch.state != .listening || modify(index, watch.registered) != .lost { return false }
@@ -233,14 +234,14 @@ struct Poller: ~Copyable {
         return true
     }
 
-    /// Listens for a new client, which may mean a different file than the earlier ones: discards what is known about the number. False with
-    /// errno as `listen`.
+    /// Listens for a new client, for which the number may refer to another file than before: discards what is known about it. Returns false
+    /// with errno set, as `listen` does.
     mutating func listenAnew(_ index: Int) -> Bool {
         if watches[index].state == .broken || watches[index].state == .alwaysReady { settle(index, .silent) }
         return listen(index)
     }
 
-    /// Sets the state of a watch, and what epoll has been told. O(1).
+    /// Sets the state of a watch and the events for which it is registered. O(1).
     mutating func settle(_ index: Int, _ state: State, registered: Events = []) {
         update(index) {
             $0.state = state
@@ -249,24 +250,24 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Changes a watch, and with it the counts.
+    /// Changes a watch and updates the counts accordingly.
     mutating func update(_ index: Int, _ change: (inout Watch) -> Void) {
         count(watches[index], -1)
         change(&watches[index])
         count(watches[index], 1)
     }
 
-    /// Adds a watch to the counts that it belongs to, or subtracts it: `sign` is 1 or -1.
+    /// Adds a watch to the counts that it belongs to (`sign` is 1), or subtracts it (-1).
     private mutating func count(_ watch: Watch, _ sign: Int) {
         if watch.isUnderRegistered { underRegisteredCount += sign }
         if watch.state == .alwaysReady { alwaysReadyCount += sign }
         if watch.trigger == .edgeWithoutConnect { unreportedConnectCount += sign }
     }
 
-    /// The number of watches ever used at the same time, for walking over all indexes.
+    /// The largest number of watches ever in use at the same time, for iterating over all indexes.
     var indexLimit: Int { watches.count }
 
-    /// Adds a silent watch to the epoll set. False with errno if it stays silent.
+    /// Adds a silent watch to the epoll set. Returns false with errno set if the watch stays silent.
     mutating func register(_ index: Int) -> Bool {
         let watch = watches[index]
         do {
@@ -276,7 +277,8 @@ struct Poller: ~Copyable {
             switch error.number {
             case EPERM: settle(index, .alwaysReady)
             case EEXIST:
-                // The file was closed and opened again under its old number.
+                // The set still contains this file under this number: the descriptor was closed, and its number given to the same file
+                // again.
                 switch modify(index, watch.interest) {
                 case .done: settle(index, .listening, registered: watch.interest)
                 case .refused: return false
@@ -289,7 +291,7 @@ struct Poller: ~Copyable {
         return true
     }
 
-    /// The tag that epoll reports for a watch: its client's number if that is odd, otherwise its index and generation.
+    /// Returns the tag that epoll reports for a watch: the client's number if it is odd, otherwise one made from index and generation.
     private func tag(of index: Int) -> UInt64 {
         let watch = watches[index]
         return watch.client & 1 != 0 ? watch.client : UInt64(index) << 1 | UInt64(watch.generation) << 32
@@ -297,7 +299,7 @@ struct Poller: ~Copyable {
 
     // MARK: events
 
-    /// The index of the watch with an even tag; nil if the watch no longer exists or is not in the epoll set. O(1).
+    /// Returns the index of the watch with an even tag; nil if the watch does not exist or is not in the epoll set. O(1).
     @inline(__always)
     func index(ofTag tag: UInt64) -> Int? {
         let index = Int(UInt32(truncatingIfNeeded: tag) >> 1)
@@ -306,8 +308,8 @@ struct Poller: ~Copyable {
         return index
     }
 
-    /// The always-ready watch with the greatest `age`, which returns how long ago a watch had its turn, nil for one that is not wanted; nil
-    /// if there is none. O(number of watches).
+    /// Returns the always-ready watch with the greatest `age`; nil if there is none. `age` returns how long ago a watch had its turn, or
+    /// nil if the watch is not wanted. O(number of watches).
     func nextAlwaysReady(_ age: (Int) -> UInt32?) -> Int? {
         var next: (index: Int, age: UInt32)?
         for index in 0..<watches.count where watches[index].state == .alwaysReady {
@@ -317,7 +319,7 @@ struct Poller: ~Copyable {
         return next?.index
     }
 
-    /// Whether some always-ready watch `isWanted`. O(number of watches), O(1) if no watch is always ready.
+    /// Whether `isWanted` holds for an always-ready watch. O(number of watches), O(1) if no watch is always ready.
     func hasAlwaysReady(_ isWanted: (Int) -> Bool) -> Bool {
         if alwaysReadyCount == 0 { return false }
         for index in 0..<watches.count where watches[index].state == .alwaysReady && isWanted(index) { return true }

@@ -1,27 +1,28 @@
 import Synchronization
 
-/// Waking a loop: one atomic word that says whether the loop is awake, and a system call only if it sleeps.
+/// Wakes a loop: one atomic word holds whether the loop is awake, and waking takes a system call only if the loop sleeps.
 ///
 ///     awake ──wakeUp──▶ pending          the loop takes it (→ awake) before it looks for work, or
 ///       │                                instead of going to sleep
-///       ├─adjust──▶ adjusting            the same, but the loop only looks again what to sleep for
+///       ├─adjust──▶ adjusting            as pending, but the loop only computes again how long to sleep
+///       │                                and on what
 ///       └─goToSleep─▶ sleeping ──wakeUp──▶ pending   and the waker ends the sleep
 ///                        └──────adjust──▶ adjusting  and the waker ends the sleep
 ///
-/// There are two ways to sleep, on the word itself and in epoll, and a value for each, so that the value that a waker
-/// replaces tells it how to end the sleep, however late it gets to it.
+/// There are two ways to sleep, on the word itself and in epoll, with a value for each. So the value that a waker replaces
+/// determines how to end the sleep, however late the waker gets to it.
 ///
-/// No wake-up is lost: all changes of the word are atomic read-modify-writes, so they have one order.
-/// A `wakeUp` that precedes `goToSleep` in this order makes it fail; one that follows finds `sleeping` and ends the
-/// sleep. What the waker wrote before is visible to the loop, because the waker's exchange releases and the loop's next
-/// exchange, which reads the waker's value or a later one, acquires. A sleep is ended by one system call at most: the first to
-/// replace `sleeping` makes it. `Tests/model/wake.pml` checks this, and that each step is needed.
+/// No wake-up is lost: all changes of the word are atomic read-modify-writes, so they have one order. A `wakeUp` that precedes
+/// `goToSleep` in this order makes it fail; one that follows finds `sleeping` and ends the sleep. What the waker wrote before is
+/// visible to the loop, because the waker's exchange releases, and the loop's next exchange, which reads the waker's value or a
+/// later one, acquires. At most one system call ends a sleep: the first thread to replace `sleeping` makes it.
+/// `Tests/model/wake.pml` checks this, and that each step is needed.
 ///
-/// Everything but `goToSleep` and `wakeFromSleep` is async-signal-safe: no lock, no allocation, errno kept.
+/// All functions except `goToSleep` and `wakeFromSleep` are async-signal-safe: no lock, no allocation, errno preserved.
 struct WakeWord: ~Copyable {
-    /// Also the futex word, and so 32 bits.
+    /// The state of the loop. Also the futex word, and therefore 32 bits.
     private let word = Atomic<UInt32>(0)
-    /// The eventfd by which a sleep in epoll is ended. Written by the loop before it sleeps.
+    /// The eventfd that ends a sleep in epoll. The loop stores it before it sleeps.
     private let wakeDescriptor = Atomic<Int32>(-1)
 
     private static var awake: UInt32 { 0 }
@@ -30,12 +31,13 @@ struct WakeWord: ~Copyable {
     private static var sleepingInEpoll: UInt32 { 3 }
     private static var adjusting: UInt32 { 4 }
 
-    /// How far from the beginning of a loop its wake word is: nothing but a line lies between it and the thread context, which is first.
+    /// The offset of the wake word in its loop: the thread context is the loop's first field, and only a cache line of padding follows it.
     private static var offsetInLoop: Int { MemoryLayout<ThreadContext>.size + MemoryLayout<CacheLine>.size }
 
     init() {}
 
-    /// Makes the loop begin another pass, at once if it sleeps. One atomic exchange; one system call if it sleeps. Any thread.
+    /// Makes the loop begin another pass, immediately if it sleeps. One atomic exchange, and one system call if the loop sleeps. Any
+    /// thread.
     @inline(__always)
     func wakeUp() {
         RaceDetector.happensBefore(word)
@@ -66,32 +68,33 @@ struct WakeWord: ~Copyable {
         return now == Self.sleepingOnWord || now == Self.sleepingInEpoll
     }
 
-    /// Takes a pending wake-up, if there is one: whatever it announced is visible afterwards. The loop's thread.
+    /// Takes a pending wake-up, if there is one, and returns whether there was: everything that it announced is then visible. Loop thread
+    /// only.
     func takePending() -> Bool {
         guard isPending && word.exchange(Self.awake, ordering: .acquiringAndReleasing) == Self.pending else { return false }
         RaceDetector.happensAfter(word)
         return true
     }
 
-    /// Goes to sleep. False if a wake-up or an adjustment came first: then the loop must not sleep, and `wakeFromSleep` returns which.
-    /// `inEpoll`: the eventfd that is in the epoll; nil to sleep on the word. The loop's thread.
+    /// Enters the sleeping state. Returns false if a wake-up or an adjustment came first: the loop must then not sleep, and `wakeFromSleep`
+    /// returns which of them it was. `descriptor` is the eventfd in the epoll set, or nil to sleep on the word. Loop thread only.
     func goToSleep(inEpoll descriptor: Int32?) -> Bool {
         if let descriptor { wakeDescriptor.store(descriptor, ordering: .relaxed) }
         let asleep = descriptor == nil ? Self.sleepingOnWord : Self.sleepingInEpoll
         return word.compareExchange(expected: Self.awake, desired: asleep, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// The loop's thread has ended, or does not exist in this child of fork(): from now on wake-ups make no system call.
+    /// Called when the loop's thread has ended, or does not exist in this child of fork(): wake-ups make no system call from here on.
     func reset() { _ = word.exchange(Self.awake, ordering: .acquiringAndReleasing) }
 
-    /// In a child of fork(): a thread that was about to wake the loop may not exist there, so the wake-up is made for it.
+    /// Makes a wake-up pending in a child of fork(), on behalf of a thread that was about to wake the loop and may not exist there.
     func restorePending() { word.store(Self.pending, ordering: .relaxed) }
 
-    /// What ended a sleep, other than the loop itself.
+    /// What ended a sleep; `nothing` stands for an event, the deadline, or a Unix signal.
     enum Reason: UInt32 { case nothing, adjusted, wokenUp }
 
-    /// Ends the sleep, or takes what kept the loop from sleeping, and returns what ended it. After a sleep, anything but `nothing` means that
-    /// a thread has made a system call to wake the loop, or is about to. The loop's thread.
+    /// Ends the sleep, or takes what kept the loop from sleeping, and returns what ended it. After a sleep, any result but `nothing` means
+    /// that a thread has made a system call to wake the loop, or is about to. Loop thread only.
     func wakeFromSleep() -> Reason {
         let before = word.exchange(Self.awake, ordering: .acquiringAndReleasing)
         RaceDetector.happensAfter(word)
@@ -102,22 +105,22 @@ struct WakeWord: ~Copyable {
         }
     }
 
-    /// Ends a sleep for which the thread itself does not wait (`RunLoop+Guest.swift`). A wake-up or an adjustment stays in the word. True if
-    /// there has been one: a system call to end the sleep has been made, or is about to be. The loop's thread.
+    /// Ends a sleep during which a host waits in place of the thread (`RunLoop+Guest.swift`). A wake-up or an adjustment stays in the word.
+    /// Returns true if there was one: a system call to end the sleep has been made, or is about to be. Loop thread only.
     func endSleepOfHost() -> Bool { !exchange(Self.sleepingInEpoll, for: Self.awake) }
 
-    /// Takes an adjustment; false if there is none. The loop's thread, awake.
+    /// Takes a pending adjustment and returns whether there was one. Loop thread only, while the loop is awake.
     func takeAdjustment() -> Bool { exchange(Self.adjusting, for: Self.awake) }
 
-    /// Replaces the value `expected`; false, and no change, if the word has another.
+    /// Replaces the value `expected` by `desired`. Returns false, without a change, if the word has another value.
     private func exchange(_ expected: UInt32, for desired: UInt32) -> Bool {
         word.compareExchange(expected: expected, desired: desired, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Sleeps on the word itself. The loop's thread, between `goToSleep(inEpoll: nil)` and `wakeFromSleep`.
+    /// Sleeps on the word itself. Loop thread only, between `goToSleep(inEpoll: nil)` and `wakeFromSleep`.
     func sleepOnWord(until deadline: Instant) { _ = Futex.wait(word, while: Self.sleepingOnWord, until: deadline) }
 
-    /// Spins until the word changes or `deadline` has come. The loop's thread.
+    /// Spins until the word changes or `deadline` has passed. Loop thread only.
     func spin(until deadline: Instant) {
         while word.load(ordering: .relaxed) == Self.awake {
             for _ in 0..<16 where word.load(ordering: .relaxed) == Self.awake { pauseProcessor() }
@@ -125,7 +128,7 @@ struct WakeWord: ~Copyable {
         }
     }
 
-    /// Ends the sleep that the word had stated. One system call; any thread, async-signal-safe.
+    /// Ends the sleep: `before` is the value of the word that the caller replaced. One system call. Any thread, async-signal-safe.
     @inline(never)
     private func signalSleeper(_ before: UInt32) {
         Probe.tell(.sent, .wake, withUnsafePointer(to: self) { UnsafeRawPointer($0) } - Self.offsetInLoop)
