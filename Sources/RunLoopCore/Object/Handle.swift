@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Turns the handles that C programs have into our objects, and back. No other file does.
+/// Converts the handles that C programs hold into the library's objects, and back. No other file does.
 enum Handle {
-    /// The object behind `handle`; nil with one diagnostic if that is not of the wanted kind. Adds no reference. One load. Any thread. Calls
-    /// the client's error handler if there is something to report.
+    /// Returns the object behind `handle`; nil, after one diagnostic, if that is not of the wanted kind. Adds no reference. One load. Any
+    /// thread. Calls the client's error handler if there is something to report.
     @inline(__always)
     static func borrowInlined<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
@@ -13,7 +13,7 @@ enum Handle {
         return nil
     }
 
-    /// `borrowInlined` for everything but hot paths: a call instead of fifty bytes of code.
+    /// Like `borrowInlined`, for everything but hot paths: one call instead of fifty bytes of code.
     @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
@@ -21,7 +21,7 @@ enum Handle {
         borrow(UnsafeRawPointer(handle), function, parameter)
     }
 
-    /// `borrow` for a handle that the header declares as RLTypeRef.
+    /// Like `borrow`, for a handle that the header declares as RLTypeRef.
     @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: UnsafeRawPointer?, _ function: Name, _ parameter: Name
@@ -30,7 +30,7 @@ enum Handle {
         return storage(object)
     }
 
-    /// `handle` if it is of this kind; otherwise nil, and one diagnostic.
+    /// Returns `handle` if it is of this kind; otherwise reports it and returns nil.
     @inline(never)
     private static func object(
         _ handle: UnsafeRawPointer?, _ kind: Kind, _ function: Name, _ parameter: Name
@@ -40,28 +40,28 @@ enum Handle {
         return nil
     }
 
-    /// Reports a handle of the wrong kind. Takes the kind instead of its name, to keep the calls short.
+    /// Reports a handle of the wrong kind. The parameter is the kind rather than its name, to keep the calling code short.
     @inline(never)
     private static func reportWrong(_ handle: UnsafeRawPointer?, _ kind: Kind, _ function: Name, _ parameter: Name) {
         Misuse.report(function, parameter, expected: kind.name, got: handle)
     }
 
-    /// The object behind a handle whose kind the caller has checked.
+    /// Returns the object behind a handle whose kind the caller has checked.
     static func storage<Storage: ObjectStorage & ~Copyable>(_ handle: UnsafeRawPointer) -> UnsafeMutablePointer<Storage> {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: Storage.self)
     }
 
-    /// The header of an object of any kind. The caller has checked that the handle is that of a live object.
+    /// Returns the header of an object of any kind. The caller has checked that the handle is that of a live object.
     static func header(_ handle: UnsafeRawPointer) -> UnsafeMutablePointer<ObjectHeader> {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: ObjectHeader.self)
     }
 
-    /// The item behind a handle. The caller has checked that it is a source, timer or observer.
+    /// Returns the item behind a handle. The caller has checked that it is a source, timer or observer.
     static func item(_ handle: UnsafeRawPointer) -> ItemPointer {
         UnsafeMutableRawPointer(mutating: handle).assumingMemoryBound(to: ItemHeader.self)
     }
 
-    /// The kind of the object behind a handle; nil for NULL, a destroyed object or anything else.
+    /// Returns the kind of the object behind a handle; nil for NULL, a destroyed object or anything else.
     @inline(__always)
     static func kind(of handle: UnsafeRawPointer?) -> Kind? {
         guard let handle else { return nil }
@@ -71,8 +71,9 @@ enum Handle {
     /// Whether the object behind a handle is of this kind. One load.
     static func isKind(_ kind: Kind, _ handle: UnsafeRawPointer) -> Bool { tag(of: handle) == kind.rawValue }
 
-    /// Whether the object behind a handle, which may be any address, is of this kind, and clients have exactly one reference to it. Shortcuts
-    /// read tag and references at once, as they lie side by side: the less a call reads, the more calls wait for memory at the same time.
+    /// Whether the object behind a handle, which may be any address, is of this kind and has exactly one client reference. Fast paths read
+    /// the adjacent tag and count with a single load: the fewer instructions a call executes, the more calls have cache misses in flight at
+    /// the same time.
     @inline(__always)
     static func isKindWithOneReference(_ kind: Kind, _ handle: UnsafeRawPointer) -> Bool {
         if UInt(bitPattern: handle) & 7 != 0 { return false }
@@ -80,13 +81,14 @@ enum Handle {
         return header == 1 &<< 32 | UInt64(kind.rawValue)
     }
 
-    /// The first word of an object. Handles come from clients and may be any address: a misaligned one is not read, and has the tag 0.
+    /// Returns the first word of an object. Handles come from clients and may be any address: a misaligned one is not read and has the tag
+    /// 0.
     private static func tag(of handle: UnsafeRawPointer) -> UInt32 {
         UInt(bitPattern: handle) & 7 == 0 ? handle.load(as: UInt32.self) : 0
     }
 }
 
 extension UnsafeMutablePointer where Pointee: ObjectStorage & ~Copyable {
-    /// The handle by which C programs know this object.
+    /// The handle by which C programs refer to this object.
     var handle: OpaquePointer { OpaquePointer(self) }
 }

@@ -3,22 +3,23 @@ import Synchronization
 /// The first field of every item: source, timer or observer. Endpoints (descriptor objects, sockets) begin with one, too, and use only its
 /// owner.
 ///
-/// An item is guarded by the lock of its owner, a `ThreadContext`: first that of the thread that made it, later that of the item's loop. So
-/// a thread that makes items for its own loop never executes a locked instruction for them.
+/// An item is guarded by the lock of its owner, a `ThreadContext`. The owner is at first the context of the thread that created the item,
+/// later that of the item's loop. So a thread that creates items for its own loop never executes a locked instruction for them.
 ///
-/// An item lives as long as clients have references to it, or a loop has internal references. Both counts are zero at the same time only
-/// under the lock: references are atomic, but the last one is released under the lock, which guards the internal ones. So exactly one
-/// thread finds both at zero, and destroys the item.
+/// An item lives as long as clients have references to it, or loops have internal references. Both counts become zero only under the lock:
+/// references are atomic, but the last one is released under the lock, which guards the internal ones. So exactly one thread finds both
+/// counts at zero and destroys the item.
 struct ItemHeader: ~Copyable {
     var object: ObjectHeader
-    /// The address of the context whose lock guards the item. Changed only with the locks of the old and the new owner; read by any
+    /// The address of the context whose lock guards the item. Changed only with the locks of the old and the new owner held; read by any
     /// thread. An integer, because ThreadSanitizer's compiler pass crashes on atomic pointers (Swift 6.3).
     private let ownerAddress: Atomic<UInt>
     /// The raw value of `flags`.
     private let flagBits: Atomic<UInt16>
-    /// How many reasons the library has to keep the item, such as that it is in a loop or that its function is running. Under the lock.
+    /// The number of reasons for which the library keeps the item, for example that it is in a loop or that its callback is running.
+    /// Guarded by the lock.
     var internalReferences: UInt16
-    /// The heap index of a timer, under the lock; the signal flag of a source: see `SourcePointer.signalFlag`.
+    /// A timer's heap index, guarded by the lock; a source's signal flag: see `SourcePointer.signalFlag`.
     var position: UInt32
 
     init(_ kind: Kind, owner: ThreadContextPointer, flags: ItemFlags, position: UInt32 = .max) {
@@ -32,58 +33,59 @@ struct ItemHeader: ~Copyable {
     /// The context whose lock guards the item. Any thread; stable only under that lock.
     var owner: ThreadContextPointer { ThreadContextPointer(bitPattern: ownerAddress.load(ordering: .acquiring)).unsafelyUnwrapped }
 
-    /// Changes the owner. Under the locks of the old and the new one.
+    /// Changes the owner. The caller holds the locks of the old and the new owner.
     func setOwner(_ new: ThreadContextPointer) { ownerAddress.store(UInt(bitPattern: new), ordering: .releasing) }
 
-    /// Changed under the lock; read by any thread.
+    /// The item's flags. Changed under the lock; read by any thread.
     var flags: ItemFlags { ItemFlags(rawValue: flagBits.load(ordering: .acquiring)) }
 
-    /// Whether any of these flags is set. Any thread.
+    /// Returns whether at least one of these flags is set. Any thread.
     func has(_ some: ItemFlags) -> Bool { !flags.isDisjoint(with: some) }
 
-    /// Whether exactly the flags `wanted`, of all in `all`, are set. Any thread.
+    /// Returns whether, of the flags in `all`, exactly those in `wanted` are set. Any thread.
     func has(_ wanted: ItemFlags, of all: ItemFlags) -> Bool { flags.intersection(all) == wanted }
 
-    /// Sets flags. Under the lock.
+    /// Sets flags. The caller holds the lock.
     @inline(__always)
     func set(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) | some.rawValue, ordering: .releasing) }
 
-    /// Sets or clears `unreferenced`. Under the lock.
+    /// Sets or clears `unreferenced`. The caller holds the lock.
     @inline(__always)
     func setUnreferenced(_ isUnreferenced: Bool) {
         let others = flagBits.load(ordering: .relaxed) & ~ItemFlags.unreferenced.rawValue
         flagBits.store(others | (isUnreferenced ? ItemFlags.unreferenced.rawValue : 0), ordering: .releasing)
     }
 
-    /// Clears flags. Under the lock.
+    /// Clears flags. The caller holds the lock.
     func clear(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) & ~some.rawValue, ordering: .releasing) }
 }
 
-/// Flags, internal references and position of a timer, which lie side by side. The shortcuts for timers compare and write the three at
-/// once: the shorter the code for each timer, the more timers the processor can prefetch.
+/// A timer's flags, internal references and position, which are adjacent in memory. The fast paths for timers compare and write all three
+/// at once: the shorter the code for each timer, the more timers the processor can prefetch.
 struct ItemState: BitwiseCopyable, Equatable {
     fileprivate var bits: UInt64
 
-    /// A timer without a detail that is valid and in no loop.
+    /// A valid timer without a detail that is in no loop.
     static let simple = ItemState(bits: 0xFFFF_FFFF_0000_0000 | UInt64(ItemFlags.valid.rawValue))
-    /// A timer without a detail whose function is running and that is in a loop: of its two internal references, one is the loop's and one
-    /// the call's.
+    /// A timer without a detail that is in a loop and whose callback is running. One of its two internal references is the loop's, the
+    /// other one is the callout's.
     static let firing = ItemState(bits: 0xFFFF_FFFF_0002_0000 | UInt64(ItemFlags([.valid, .bound, .firing]).rawValue))
-    /// A timer that is invalid and in no loop, without a detail: see `ItemFlags.ended`.
+    /// An invalid timer without a detail that is in no loop: see `ItemFlags.ended`.
     static let ended = ItemState(bits: 0xFFFF_FFFF_0000_0000 | UInt64(ItemFlags.ended.rawValue))
-    /// As `ended`, but clients had several references to the timer when it ended, so that flag is not set.
+    /// Like `ended`, but clients had several references to the timer when it ended, so the flag `ended` is not set.
     static let over = ItemState(bits: 0xFFFF_FFFF_0000_0000)
 
-    /// A timer without a detail that is valid and queued at this position, in one loop, which has the only internal reference.
+    /// Returns the state of a valid timer without a detail that is queued at this position, in one loop, which has the only internal
+    /// reference.
     static func queued(at position: UInt32) -> ItemState { ItemState(bits: UInt64(position) &<< 32 | queuedBits) }
 
     private static let queuedBits = 0x1_0000 | UInt64(ItemFlags([.valid, .bound]).rawValue)
 
-    /// Whether this is what `queued` returns for some position.
+    /// Whether this is a value that `queued` returns, for any position.
     var isQueued: Bool { UInt32(truncatingIfNeeded: bits) == UInt32(truncatingIfNeeded: Self.queuedBits) }
 
-    /// The distance from the position in `other` to that in this state, modulo 2^32; larger than any distance unless this state is queued.
-    /// `other` is.
+    /// Returns the distance from the position in `other`, which is queued, to the position in this state, modulo 2^32. If this state is not
+    /// queued, the result is larger than any distance.
     @inline(__always)
     func distance(from other: ItemState) -> UInt64 {
         let difference = bits &- other.bits
@@ -91,7 +93,7 @@ struct ItemState: BitwiseCopyable, Equatable {
     }
 }
 
-/// What is true of an item.
+/// The flags of an item.
 struct ItemFlags: OptionSet, BitwiseCopyable {
     let rawValue: UInt16
 
@@ -101,35 +103,35 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     static let valid = ItemFlags(rawValue: 1)
     /// The item is in at least one mode of a loop.
     static let bound = ItemFlags(rawValue: 8)
-    /// A source or timer that does not keep its modes from being empty.
+    /// The source or timer does not count when the loop checks whether a mode is empty.
     static let unreferenced = ItemFlags(rawValue: 128)
 
     // Timers and observers.
 
-    /// The function is running. It is not called again before it returns.
+    /// The callback is running. The loop does not call it again before it returns.
     static let firing = ItemFlags(rawValue: 2)
-    /// A timer or observer that stays valid after its function has been called.
+    /// The timer or observer stays valid after its callback has been called.
     static let repeats = ItemFlags(rawValue: 4)
-    /// A timer or observer that was moved to another loop while its function ran, so that the calling thread is no longer its owner's.
+    /// The timer or observer was moved to another loop during its callback, so the thread that executes the callback is not its owner's.
     static let away = ItemFlags(rawValue: 512)
     /// Timers: the deadline is stored in the detail, not computed from the date. Implied for repeating timers.
     static let keepsDeadline = ItemFlags(rawValue: 2048)
-    /// Timers: they have a `TimerDetail`.
+    /// Timers: the timer has a `TimerDetail`.
     static let hasDetail = ItemFlags(rawValue: 4096)
-    /// Timers: invalidated, in no loop, and no longer used by the library, so that the last reference can be released without the lock. Set
-    /// under the lock while clients have exactly one reference. So a thread that reads a count of one, and then this flag, has that reference
-    /// itself: another thread could take a second one only before the timer ended, and then the flag would not have been set.
+    /// Timers: the timer is invalidated, in no loop and not in use by the library, so its last reference can be released without the lock.
+    /// Set under the lock while clients have exactly one reference. So a thread that reads a count of one, and then this flag, owns that
+    /// reference: another thread could have acquired a second one only before the timer ended, and then the flag would not have been set.
     static let ended = ItemFlags(rawValue: 8192)
 
     // Sources.
 
-    /// The source waits to read on its descriptor. This and `waitsToWrite` are epoll's bits shifted left by four: see
+    /// The source waits until it can read from its descriptor. This flag and `waitsToWrite` are epoll's bits shifted left by four: see
     /// `SourcePointer.interest`. They may change while the source of a descriptor object or socket is in a loop.
     static let waitsToRead = ItemFlags(rawValue: 16)
     static let waitsToWrite = ItemFlags(rawValue: 64)
-    /// Internal sources: waits only for the end of the connection (`Events.onlyHangUp`, shifted by four as well).
+    /// Internal sources: the source waits only for the end of the connection (`Events.onlyHangUp`, also shifted left by four).
     static let waitsForHangUp = ItemFlags(rawValue: 16384)
-    /// The source was made by the library. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
+    /// The library created the source. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
     static let isInternal = ItemFlags(rawValue: 32)
     /// Internal sources: the info is an endpoint, and the loop calls the endpoint's client directly.
     static let callsClient = ItemFlags(rawValue: 256)
@@ -138,7 +140,7 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
 }
 
 extension ItemHeader {
-    /// The offset of `position`. Embedded Swift has no `MemoryLayout.offset(of:)`, so this is a number that a test checks.
+    /// The offset of `position`. Embedded Swift has no `MemoryLayout.offset(of:)`, so this is a literal, which a test checks.
     static var positionOffset: Int { 20 }
 }
 
@@ -146,7 +148,7 @@ typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
 
 extension ItemPointer {
     /// Locks the item's owner and returns it. The caller has a reference of either kind. The owner may change until its lock is held, so it
-    /// is compared again after locking.
+    /// is compared again after locking. Any thread.
     @inline(__always)
     func lockInlined() -> ThreadContextPointer {
         while true {
@@ -157,12 +159,12 @@ extension ItemPointer {
         }
     }
 
-    /// `lockInlined`, not inlined: for everything but hot paths.
+    /// Like `lockInlined`, but not inlined: for everything but hot paths.
     @inline(never)
     func lock() -> ThreadContextPointer { lockInlined() }
 
-    /// Locks the item's owner and the context of a loop, which may be the same, and returns the owner. Unlock with `unlockBoth`.
-    /// The lower address is locked first, everywhere, so that no two threads wait for each other.
+    /// Locks the item's owner and the context of a loop, which may be the same one, and returns the owner. Unlock with `unlockBoth`. The
+    /// lower address is always locked first, so that no two threads wait for each other. Any thread.
     func lock(and loop: ThreadContextPointer) -> ThreadContextPointer {
         while true {
             let owner = pointee.owner
@@ -173,7 +175,7 @@ extension ItemPointer {
         }
     }
 
-    /// Unlocks what `lock(and:)` has locked.
+    /// Unlocks the contexts that `lock(and:)` locked.
     static func unlockBoth(_ owner: ThreadContextPointer, _ loop: ThreadContextPointer) {
         owner.unlock()
         if owner != loop { loop.unlock() }
@@ -190,18 +192,18 @@ extension ItemPointer {
         (UnsafeMutableRawPointer(self) + ItemHeader.positionOffset - 4).assumingMemoryBound(to: Atomic<UInt64>.self)
     }
 
-    /// Adds an internal reference. Under the lock.
+    /// Adds an internal reference. The caller holds the lock.
     func retainInternal() { pointee.internalReferences &+= 1 }
 
-    /// Removes an internal reference. True if that was the last reference of either kind: the caller destroys the item after
-    /// unlocking. Under the lock.
+    /// Releases an internal reference. Returns true if that was the last reference of either kind: the caller then destroys the item after
+    /// unlocking. The caller holds the lock.
     @inline(__always)
     func releaseInternal() -> Bool {
         pointee.internalReferences -= 1
         return pointee.internalReferences == 0 && pointee.object.references.load(ordering: .acquiring) == 0
     }
 
-    /// What became of an item when a reference to it was released.
+    /// The state of an item after a reference to it was released.
     enum ReleaseOutcome { case alive, dead, overReleased }
 
     /// Releases a client's reference. Returns `dead` if the caller has to destroy the item, and `overReleased` if there was no reference
@@ -215,8 +217,8 @@ extension ItemPointer {
         return outcome
     }
 
-    /// Takes the only reference, the client's, from an item that no loop has; the caller then destroys the item. False if there are
-    /// other references: then nothing has changed. Under the lock.
+    /// Takes the only reference, a client's, from an item that is in no loop; the caller then destroys the item. Returns false, without a
+    /// change, if there are other references. The caller holds the lock.
     ///
     /// A plain store suffices: to retain an item, a thread needs a reference or the lock, and no other thread has either.
     func takeLastReference() -> Bool {
@@ -225,7 +227,7 @@ extension ItemPointer {
         return true
     }
 
-    /// The rest of `release`, when this may be the last reference. Under the lock.
+    /// Does the rest of `release`, for what may be the last reference. The caller holds the lock.
     @inline(__always)
     private func releaseLocked() -> ReleaseOutcome {
         let seen = pointee.object.references.load(ordering: .acquiring)

@@ -1,23 +1,24 @@
 import CLinux
 import Synchronization
 
-/// Diagnostics of callers' mistakes: one line to the error handler, then the function returns its failure value. Calls user code
-/// (the handler), so never with a lock held; never inlined into a hot path.
+/// Diagnostics of callers' mistakes: one line to the error handler, after which the function returns its failure value. Calls user code
+/// (the handler): call without a lock held. Never inlined into a hot path.
 enum Misuse {
     typealias Handler = @convention(c) (UnsafePointer<CChar>?, UnsafeMutableRawPointer?) -> Void
 
     private nonisolated(unsafe) static var handler: Handler?
     private nonisolated(unsafe) static var handlerInfo: UnsafeMutableRawPointer?
-    /// Guards `handler` and `handlerInfo`, so that a handler is called with its own info.
+    /// Guards `handler` and `handlerInfo`, so that a handler is always called with its own info.
     private static let handlerMutex = Mutex()
 
-    /// Whether fork() takes the mutex, so that a child does not find it locked. No other lock is taken under it, and it is taken under none.
+    /// Makes fork() acquire the mutex, so that the child does not find it locked. Outside fork(), it is never held together with another
+    /// lock.
     private static let forkIsPrepared: Bool = {
         Thread.prepareFork(before: { handlerMutex.lock() }, inParent: { handlerMutex.unlock() }, inChild: { handlerMutex.unlock() })
         return true
     }()
 
-    /// Sets the client's error handler; nil: lines go to standard error. Any thread.
+    /// Sets the client's error handler. With nil, lines go to standard error. Any thread.
     static func setHandler(_ new: Handler?, _ info: UnsafeMutableRawPointer?) {
         _ = forkIsPrepared
         handlerMutex.lock()
@@ -26,7 +27,7 @@ enum Misuse {
         handlerMutex.unlock()
     }
 
-    /// Reports `runloop: FUNCTION: PARAMETER: expected EXPECTED, got …`, for a handle of the wrong kind. Sets errno, and may abort: see
+    /// Reports a handle of the wrong kind as `runloop: FUNCTION: PARAMETER: expected EXPECTED, got …`. Sets errno, and may abort: see
     /// `deliver`.
     @inline(never)
     static func report(
@@ -50,7 +51,7 @@ enum Misuse {
         }
     }
 
-    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM`, for every other mistake. Sets errno, and may abort: see `deliver`.
+    /// Reports any other mistake as `runloop: FUNCTION: PARAMETER: PROBLEM`. Sets errno, and may abort: see `deliver`.
     @inline(never)
     static func report(_ function: Name, _ parameter: Name, _ problem: Name) {
         TextBuffer.build { text in
@@ -60,8 +61,8 @@ enum Misuse {
         }
     }
 
-    /// Reports `runloop: SUBJECT: PARAMETER NUMBER PROBLEM`, for mistakes of another process. Never aborts, since this process cannot
-    /// prevent them. Leaves errno as it was.
+    /// Reports a mistake of another process as `runloop: SUBJECT: PARAMETER NUMBER PROBLEM`. Never aborts, since this process cannot
+    /// prevent such mistakes. Preserves errno.
     static func warn(_ subject: Name, _ parameter: Name, _ number: Int, _ problem: Name) {
         TextBuffer.build { text in
             text.append("runloop: ")
@@ -75,8 +76,8 @@ enum Misuse {
         }
     }
 
-    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM` and a reason, for a failure of the system that no result of a function
-    /// shows. Never aborts. Leaves errno as it was.
+    /// Reports a failure of the system that no function's result shows, as `runloop: FUNCTION: PARAMETER: PROBLEM` followed by a reason.
+    /// Never aborts. Preserves errno.
     @inline(never)
     static func warn(_ function: Name, _ parameter: Name, _ problem: Name, _ reason: Name) {
         TextBuffer.build { text in
@@ -96,8 +97,7 @@ enum Misuse {
         text.append(": ")
     }
 
-    /// Reports a mistake, and aborts if RUNLOOP_MISUSE says so. Sets errno to EINVAL, for functions that have no other failure
-    /// value.
+    /// Reports a mistake, and aborts if RUNLOOP_MISUSE is `abort`. Sets errno to EINVAL, for functions that have no other failure value.
     private static func deliver(_ text: inout TextBuffer) {
         write(&text)
         if let setting = getenv("RUNLOOP_MISUSE") {
@@ -109,10 +109,10 @@ enum Misuse {
         systemError = EINVAL
     }
 
-    /// Whether an unknown value of RUNLOOP_MISUSE has been reported, which happens once.
+    /// Whether an unknown value of RUNLOOP_MISUSE has been reported, which happens only once.
     private static let hasReportedSetting = Atomic(false)
 
-    /// Hands a line to the client's error handler, or writes it to standard error.
+    /// Passes a line to the client's error handler, or writes it to standard error if there is none.
     private static func write(_ text: inout TextBuffer) {
         _ = forkIsPrepared
         handlerMutex.lock()

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// The types of objects. The raw value is the tag in the first word of every object, so that checking the kind of a handle takes
-/// one load. The tag of free memory is 0.
+/// The types of objects. The raw value is the tag in the first word of every object, so checking the kind of a handle takes one load. The
+/// tag of free memory is 0.
 enum Kind: UInt32 {
     case string = 0x524C_0001
     case data = 0x524C_0002
@@ -24,7 +24,7 @@ enum Kind: UInt32 {
     case messagePortRequest = 0x524C_0013
     case null = 0x524C_0020
 
-    /// The result of RLGetTypeID. CFBase.h has a list of these numbers, and 0x21 for allocators.
+    /// The result of RLGetTypeID. CFBase.h lists these numbers, and 0x21 for allocators.
     var typeID: UInt { UInt(rawValue & 0xFF) }
 
     /// The kind's name in diagnostics and descriptions.
@@ -54,15 +54,15 @@ enum Kind: UInt32 {
     }
 }
 
-/// The first eight bytes of every object. Objects are plain structs, not instances of Swift classes: so constants can be static
-/// data of C, and no hot path pays for automatic reference counting.
+/// The first eight bytes of every object. Objects are plain structs rather than instances of Swift classes. So constants can be static data
+/// of C, and no hot path pays for automatic reference counting.
 struct ObjectHeader: ~Copyable {
-    /// A `Kind`, or 0 once the object is destroyed. Written when it is created and destroyed only.
+    /// A `Kind`, or 0 once the object is destroyed. Written only when the object is created and when it is destroyed.
     var tag: UInt32
-    /// The clients' references. Those of the library are counted apart (see `ItemHeader`). Any thread.
+    /// The clients' references. The library's own are counted separately (see `ItemHeader`). Any thread.
     let references: Atomic<UInt32>
 
-    /// A count as large as this, or larger, is that of a constant, which is never destroyed.
+    /// A constant, which is never destroyed, has a reference count of this value or more.
     static let immortal: UInt32 = 0x8000_0000
 
     init(_ kind: Kind, references: UInt32 = 1) {
@@ -76,23 +76,23 @@ struct ObjectHeader: ~Copyable {
         if references.load(ordering: .relaxed) < Self.immortal { references.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// `retain` for hot paths, with more code: an ordinary addition instead of an atomic one while the process has one thread.
+    /// Like `retain`, for hot paths, with more code: a plain addition instead of an atomic one while the process has one thread.
     @inline(__always)
     func retainInlined() {
         if references.load(ordering: .relaxed) < Self.immortal { references.countUp() }
     }
 
-    /// Releases a reference; true if it was the last: the caller destroys the object. For objects without internal references; items use
-    /// `ItemPointer.release`. Any thread, lock-free.
+    /// Releases a reference. Returns true if it was the last one: the caller then destroys the object. For objects without internal
+    /// references; items use `ItemPointer.release`. Any thread, lock-free.
     @inline(__always)
     func release() -> Bool {
         references.load(ordering: .relaxed) < Self.immortal && references.countDownShared()
     }
 
-    /// `release` for hot paths, with more code: an ordinary subtraction instead of an atomic one while the process has one thread.
+    /// Like `release`, for hot paths, with more code: a plain subtraction instead of an atomic one while the process has one thread.
     func releaseInlined() -> Bool { references.load(ordering: .relaxed) < Self.immortal && references.countDown() }
 
-    /// Releases a reference unless it is the last one: then returns false, and nothing has changed. Any thread, lock-free.
+    /// Releases a reference unless it is the last one, in which case it returns false without a change. Any thread, lock-free.
     @inline(__always)
     func releaseUnlessLast() -> Bool {
         var seen = references.load(ordering: .acquiring)

@@ -1,18 +1,18 @@
 import CLinux
 import Synchronization
 
-/// Memory for one type of object of which there are many. The memory is never used for another type, and never unmapped. So a late
-/// look at a destroyed object reads memory of its own type, with the tag 0.
+/// Memory for one type of object of which there are many. The memory is never used for another type and never unmapped. So a late access to
+/// a destroyed object reads memory of its own type, with the tag 0.
 ///
-/// Each thread allocates from a cache of its own, without a lock. Caches exchange magazines, lists of free addresses, with the
-/// slab. The addresses are stored in the magazines, not in the free memory, so that allocating does not wait for a cache miss on
-/// it.
+/// Each thread allocates from its own cache, without a lock. Caches exchange magazines, which are lists of free addresses, with the slab.
+/// The addresses are stored in the magazines rather than in the free memory, so that allocating does not wait for a cache miss on that
+/// memory.
 struct Slab: ~Copyable {
     /// The number of addresses in a full magazine.
     static var magazineSize: Int { 256 }
-    /// The size of a thread's first chunk, in bytes. Most threads have few objects, so chunks begin small, and each is twice as
-    /// large as the one before. A thread that needs more than `mostInSmallPages` objects (half a megabyte of timers, more than a
-    /// megabyte of sources) gets huge pages: the kernel allocates all of a huge page when its first byte is used.
+    /// The size of a thread's first chunk, in bytes. Most threads have few objects, so the first chunk is small, and each chunk is twice as
+    /// large as the one before. A thread that needs more than `mostInSmallPages` objects (half a megabyte of timers, more than a megabyte
+    /// of sources) gets chunks of one huge page: the kernel allocates all of a huge page when its first byte is used.
     private static var firstChunk: Int { 2048 }
     private static var mostInSmallPages: Int { 4096 }
     /// How many allocations ahead memory is prefetched.
@@ -28,68 +28,69 @@ struct Slab: ~Copyable {
     private let size: Int
     private let isZeroAtFirst: Bool
     private let mutex = Mutex()
-    /// The address of the first magazine. Guarded by `mutex`; atomic, so that a thread can see without it that there is none.
+    /// The address of the first magazine. Guarded by `mutex`; atomic, so that a thread can see without the mutex that there is none.
     private let magazines = Atomic<UInt>(0)
-    /// Where a thread has its cache of this slab: the offset in `SlabCaches`, in bytes; 0 until the first allocation. Written under
-    /// the mutex of `SlabList`; any thread.
+    /// Where each thread has its cache of this slab: the offset in `SlabCaches`, in bytes; 0 until the first allocation. Written under the
+    /// mutex of `SlabList`; read by any thread.
     private let offsetOfCache = Atomic<Int>(0)
-    /// The address of the next slab of `SlabList`. Written with `offsetOfCache`; any thread.
+    /// The address of the next slab in `SlabList`. Written together with `offsetOfCache`; read by any thread.
     private let nextAddress = Atomic<UInt>(0)
 
-    /// `size`: in bytes, a multiple of 8. `isZeroAtFirst`: memory is zero when it is allocated for the first time, for types that
-    /// keep a field from one object to the next in the same memory.
+    /// Creates a slab for objects of `size` bytes, a multiple of 8. With `isZeroAtFirst`, memory is zero when it is allocated for the first
+    /// time, for types that keep a field from one object to the next in the same memory.
     init(size: Int, isZeroAtFirst: Bool = false) {
         self.size = size
         self.isZeroAtFirst = isZeroAtFirst
     }
 
-    /// See `offsetOfCache`.
+    /// The value of `offsetOfCache`. Any thread.
     var cacheOffset: Int { offsetOfCache.load(ordering: .relaxed) }
 
-    /// See `nextAddress`.
+    /// The slab at `nextAddress`, or nil. Any thread.
     var next: UnsafePointer<Slab>? { UnsafePointer(bitPattern: nextAddress.load(ordering: .relaxed)) }
 
-    /// Stores where a thread has its cache of this slab, and which slab is next. Called once, by `SlabList.add`, under that list's mutex.
+    /// Stores where each thread has its cache of this slab, and which slab is next. Called once, by `SlabList.add`, under that list's
+    /// mutex.
     func setCacheOffset(_ offset: Int, next: UnsafePointer<Slab>?) {
         nextAddress.store(UInt(bitPattern: next), ordering: .relaxed)
         offsetOfCache.store(offset, ordering: .releasing)
     }
 
-    /// In the child of fork(): unlocks the mutex, which a thread that does not exist here may have locked. The list of magazines is
+    /// In the child of fork(): unlocks the mutex, which may have been locked by a thread that does not exist here. The list of magazines is
     /// intact, since each change of it is one store.
     func resetAfterFork() { mutex.reset() }
 
     /// One thread's share of a slab. That thread only.
     struct Cache: ~Copyable {
-        /// The addresses of free objects are a stack in memory of their own:
+        /// The addresses of free objects form a stack in separate memory:
         ///
         ///     free                                top                                 limit
         ///     | `ahead` words that are 0 | address | ... | last address | room ...
-        ///
-        /// `top` and `limit` are `ahead` words before the places that they stand for: the end of the addresses and of the room. So all three
-        /// are offset alike, and an allocation reads the word `ahead` addresses below its own, to prefetch, without looking whether there
-        /// is one. `free` is what malloc returned, for tools that look for leaks. The three are 0 until something was freed. Integers,
-        /// since comparing optional pointers looks for nil first.
+        /// `top` and `limit` point `ahead` words below what they stand for: the end of the addresses and the end of the room. So all three
+        /// have the same offset, and an allocation can read the word `ahead` addresses below its own, to prefetch, without checking whether
+        /// there is one. `free` is what malloc returned, so that leak checkers find the block. All three are 0 until something has been
+        /// freed. They are integers, since comparing optional pointers checks for nil first.
+        /// integers, since comparing optional pointers checks for nil first.
         fileprivate var free: UInt = 0
         fileprivate var top: UInt = 0
         fileprivate var limit: UInt = 0
-        /// The rest of the last chunk: room for `freshCount` objects, which has never been allocated.
+        /// The rest of the last chunk: room for `freshCount` objects that has never been allocated.
         fileprivate var fresh: UnsafeMutableRawPointer?
         fileprivate var freshCount = 0
-        /// How often the size of a chunk has been doubled.
+        /// How many times the size of a chunk has been doubled.
         fileprivate var doublings = 0
     }
 
-    /// Uninitialized memory; nil if out of memory. The cache's thread. O(1), a malloc for each chunk.
+    /// Returns uninitialized memory; nil if out of memory. The cache's thread only. O(1), a malloc for each chunk.
     @inline(__always)
     func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? { allocateCached(&cache) ?? allocateSlow(&cache) }
 
-    /// Uninitialized memory if the cache has any; otherwise nil. The cache's thread. O(1), calls nothing.
+    /// Returns uninitialized memory if the cache has any; otherwise nil. The cache's thread only. O(1), calls nothing.
     @inline(__always)
     func allocateCached(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if cache.top != cache.free {
             cache.top &-= UInt(Self.addressSize)
-            // Only the memory that was freed last is in the processor's cache: prefetch for the next allocations.
+            // Only the memory that was freed last is in the processor's cache, so prefetch for later allocations.
             linux_prefetch(Self.words(cache.top).pointee)
             return Self.words(cache.top)[Self.ahead]
         }
@@ -100,13 +101,14 @@ struct Slab: ~Copyable {
         return memory
     }
 
-    /// Frees memory into the cache, and clears the object's tag. The cache's thread. O(1).
+    /// Frees memory into the cache and clears the object's tag. The cache's thread only. O(1).
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         if !deallocateCached(memory, &cache) { deallocateSlow(memory, &cache) }
     }
 
-    /// `deallocate` if the cache has room; otherwise false, and nothing has been done. The cache's thread. O(1), calls nothing.
+    /// Does what `deallocate` does if the cache has room; otherwise returns false without a change. The cache's thread only. O(1), calls
+    /// nothing.
     @inline(__always)
     func deallocateCached(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) -> Bool {
         if cache.top == cache.limit { return false }
@@ -123,8 +125,8 @@ struct Slab: ~Copyable {
         give(&address, 1)
     }
 
-    /// Moves all free addresses of a cache to the slab, when its thread ends. The rest of the last chunk stays in the cache, whose
-    /// next owner will use it.
+    /// Moves all free addresses of a cache to the slab when its thread ends. The rest of the last chunk stays in the cache, whose next
+    /// owner will use it.
     func trim(_ cache: inout Cache) {
         while cache.top != cache.free { giveTop(&cache, min(Int(cache.top - cache.free) / Self.addressSize, Self.magazineSize)) }
     }
@@ -137,12 +139,12 @@ struct Slab: ~Copyable {
 
     private static var addressSize: Int { MemoryLayout<UnsafeMutableRawPointer>.stride }
 
-    /// The stack of free addresses, as pointers, from a position in it.
+    /// Returns a pointer into the stack of free addresses, for a position in it.
     private static func words(_ address: UInt) -> UnsafeMutablePointer<UnsafeMutableRawPointer> {
         UnsafeMutablePointer(bitPattern: address).unsafelyUnwrapped
     }
 
-    /// Fills an empty cache from a magazine or with a new chunk, and allocates from it; nil if out of memory.
+    /// Fills an empty cache from a magazine or with a new chunk, and allocates from it. Returns nil if out of memory.
     private func allocateSlow(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if !take(&cache) {
             let doubled = Self.firstChunk << cache.doublings
@@ -155,7 +157,7 @@ struct Slab: ~Copyable {
         return allocateCached(&cache)
     }
 
-    /// If memory runs out, this loses the memory of the object: a caller that frees cannot handle a failure.
+    /// Does the rest of `deallocate`. If memory runs out, the object's memory is lost, because a caller that frees cannot handle a failure.
     @inline(never)
     private func deallocateSlow(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         memory.storeBytes(of: 0, as: UInt32.self)
@@ -164,7 +166,7 @@ struct Slab: ~Copyable {
         _ = deallocateCached(memory, &cache)
     }
 
-    /// Allocates the room for free addresses, if the cache has none yet. False if out of memory.
+    /// Allocates the room for free addresses if the cache has none. Returns false if out of memory.
     private func prepare(_ cache: inout Cache) -> Bool {
         if cache.free == 0, let memory = calloc(Self.ahead + 2 * Self.magazineSize, Self.addressSize) {
             let free = UInt(bitPattern: memory)
@@ -173,7 +175,7 @@ struct Slab: ~Copyable {
         return cache.free != 0
     }
 
-    /// Fills an empty cache from a magazine. False if there is none; one that another thread adds at this moment may be missed.
+    /// Fills an empty cache from a magazine. Returns false if there is none; may miss one that another thread adds at this moment.
     private func take(_ cache: inout Cache) -> Bool {
         if magazines.load(ordering: .relaxed) == 0 { return false }
         guard prepare(&cache) else { return false }
@@ -191,7 +193,7 @@ struct Slab: ~Copyable {
         return true
     }
 
-    /// Adds a magazine with these addresses. If memory runs out, they are lost.
+    /// Adds a magazine with these addresses to the slab. If memory runs out, they are lost.
     private func give(_ addresses: UnsafePointer<UnsafeMutableRawPointer>, _ count: Int) {
         let bytes = count * Self.addressSize
         guard let memory = malloc(MemoryLayout<Magazine>.stride + bytes) else { return }

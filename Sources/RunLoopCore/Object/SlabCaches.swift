@@ -1,14 +1,15 @@
 import CLinux
 import Synchronization
 
-// Which slabs there are, and where a thread has its cache of each. A pooled type declares its slab and nothing else: the first
-// allocation gives the slab a cache in every thread's context. So this room knows no type of the rooms above it.
+// The list of all slabs, and where a thread has its cache of each. A pooled type declares its slab and nothing else: the first allocation
+// gives the slab a cache in every thread's context. So this room does not need to know the types of the rooms that use it.
 
-/// A thread's caches of all slabs. The thread of the context only.
+/// A thread's caches of all slabs. The context's thread only.
 struct SlabCaches: ~Copyable {
     static var limit: Int { 16 }
 
-    /// Each slab knows the offset of its cache. The first cache stays empty: it stands for slabs from which nothing has been allocated yet.
+    /// One cache for each slab, which knows its offset here. The first cache stays empty: it stands for slabs from which nothing has been
+    /// allocated.
     private var caches = InlineArray<16, Slab.Cache> { _ in Slab.Cache() }
 }
 
@@ -16,10 +17,10 @@ struct SlabCaches: ~Copyable {
 enum SlabList {
     private static let first = Atomic<UInt>(0)
     private static let count = Atomic<Int>(0)
-    /// Guards the two above, and the links, for writing.
+    /// Guards writing `first`, `count` and the links between slabs.
     private static let mutex = Mutex()
 
-    /// Adds a slab, unless another thread has just done so. Any thread.
+    /// Adds a slab, unless another thread has added it in the meantime. Any thread.
     static func add(_ slab: UnsafePointer<Slab>) {
         mutex.lock()
         if slab.pointee.cacheOffset == 0 {
@@ -42,52 +43,53 @@ enum SlabList {
         }
     }
 
-    /// Locks before fork(), so that no slab is being added meanwhile.
+    /// Locks the list before fork(), so that no slab is being added meanwhile.
     static func lockBeforeFork() { mutex.lock() }
 
-    /// Unlocks after fork(), in parent and child.
+    /// Unlocks the list after fork(), in parent and child.
     static func unlockAfterFork() { mutex.unlock() }
 
-    /// In the child of fork(): resets the slabs' own locks, which are not taken before fork().
+    /// In the child of fork(): unlocks the slabs' own mutexes, which are not locked before fork().
     static func resetSlabsAfterFork() { forEach { $0.pointee.resetAfterFork() } }
 }
 
 extension ThreadContextPointer {
-    /// The thread's cache of a slab. The context's thread only.
+    /// Returns the thread's cache of a slab. The context's thread only.
     fileprivate func cache(of slab: borrowing Slab) -> UnsafeMutablePointer<Slab.Cache> {
         let caches = withUnsafeMutablePointer(to: &pointee.caches) { UnsafeMutableRawPointer($0) }
         return (caches + slab.cacheOffset).assumingMemoryBound(to: Slab.Cache.self)
     }
 
-    /// Moves the free addresses of all caches to the slabs, when the thread ends. Memory that was never used stays: the context's
-    /// next thread will use it.
+    /// Moves the free addresses of all caches to the slabs when the thread ends. Memory that was never used stays: the context's next
+    /// thread will use it.
     func trimCaches() { SlabList.forEach { $0.pointee.trim(&cache(of: $0.pointee).pointee) } }
 }
 
 extension Slab {
-    /// Uninitialized memory from the cache of `context`, the calling thread's; nil if out of memory. O(1), a malloc for each chunk.
+    /// Returns uninitialized memory from the cache of `context`, which is the calling thread's; nil if out of memory. O(1), a malloc for
+    /// each chunk.
     @inline(__always)
     func allocate(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? { allocateCached(context) ?? allocateSlow(context) }
 
-    /// `allocate` if the cache has memory; otherwise nil. O(1), calls nothing.
+    /// Does what `allocate` does if the cache has memory; otherwise returns nil. O(1), calls nothing.
     @inline(__always)
     func allocateCached(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         allocateCached(&context.cache(of: self).pointee)
     }
 
-    /// The rest of `allocate`; the first call for a slab gives it a cache in every thread.
+    /// Does the rest of `allocate`. The first call for a slab gives it a cache in every thread.
     private func allocateSlow(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         if cacheOffset == 0 { withUnsafePointer(to: self) { SlabList.add($0) } }
         return allocate(&context.cache(of: self).pointee)
     }
 
-    /// Frees memory into the cache of `context`, the calling thread's. O(1).
+    /// Frees memory into the cache of `context`, which is the calling thread's. O(1).
     @inline(__always)
     func deallocate(_ memory: UnsafeMutableRawPointer, _ context: ThreadContextPointer) {
         deallocate(memory, &context.cache(of: self).pointee)
     }
 
-    /// `deallocate` if the cache has room; otherwise false, and nothing has been done. O(1), calls nothing.
+    /// Does what `deallocate` does if the cache has room; otherwise returns false without a change. O(1), calls nothing.
     @inline(__always)
     func deallocateCached(_ memory: UnsafeMutableRawPointer, _ context: ThreadContextPointer) -> Bool {
         deallocateCached(memory, &context.cache(of: self).pointee)
