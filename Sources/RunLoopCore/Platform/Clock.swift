@@ -1,44 +1,44 @@
 import CLinux
 import Synchronization
 
-/// Nanoseconds on the scale of CLOCK_MONOTONIC: what deadlines are kept in. 0 is "at once", `.never` is "not at all".
+/// Nanoseconds on the scale of CLOCK_MONOTONIC, which is the form of all deadlines. 0 means immediately, `.never` means without a deadline.
 ///
-/// Counted from long before the machine was started, so that earlier dates have an order, too.
+/// The count begins long before the machine was started, so that earlier dates have an order, too.
 struct Instant: BitwiseCopyable, Comparable {
     var nanoseconds: UInt64
 
     static let never = Instant(nanoseconds: .max)
     static let distantPast = Instant(nanoseconds: 0)
 
-    /// When the machine was started: 109 years after `distantPast`. The latest date is less than 2^63 then, even where the wall clock says
-    /// 1970, as it does without a battery.
+    /// The time at which the machine was started, 109 years after `distantPast`. With this value the latest date is less than 2^63 even if
+    /// the wall clock says 1970, as it does on a machine without a battery.
     fileprivate static let machineStart: UInt64 = 3 << 60
 
     static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// Saturates at `never`. O(1).
+    /// Returns a later instant; saturates at `never`. O(1).
     func advanced(by nanoseconds: UInt64) -> Instant {
         let (sum, overflow) = self.nanoseconds.addingReportingOverflow(nanoseconds)
         return overflow ? .never : Instant(nanoseconds: sum)
     }
 
-    /// The instant on CLOCK_MONOTONIC's own scale; not for one before the start of the machine. `never` stays `never`. O(1).
+    /// The instant on CLOCK_MONOTONIC's own scale; not for an instant before the machine was started. `never` stays `never`. O(1).
     var kernelNanoseconds: UInt64 { self == .never ? nanoseconds : nanoseconds &- Self.machineStart }
 
-    /// The instant in the kernel's form; one before the start of the machine becomes the start. O(1).
+    /// The instant as a timespec; an instant before the machine was started becomes that start. O(1).
     var timespec: CLinux.timespec { Self.timespec(sinceMachineStart) }
 
-    /// Nanoseconds since the start of the machine; 0 for an earlier instant. O(1).
+    /// The nanoseconds since the machine was started; 0 for an earlier instant. O(1).
     var sinceMachineStart: UInt64 { max(nanoseconds, Self.machineStart) - Self.machineStart }
 
-    /// A duration in the kernel's form. O(1).
+    /// Returns a duration as a timespec. O(1).
     static func timespec(_ nanoseconds: UInt64) -> CLinux.timespec {
         CLinux.timespec(tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))
     }
 }
 
 extension Instant {
-    /// A reading of one of the kernel's monotonic clocks.
+    /// Creates an instant from a reading of one of the kernel's monotonic clocks.
     fileprivate init(_ time: CLinux.timespec) {
         nanoseconds = UInt64(bitPattern: Int64(time.tv_sec &* 1_000_000_000 &+ time.tv_nsec)) &+ Self.machineStart
     }
@@ -46,28 +46,29 @@ extension Instant {
 
 /// The wall clock, the monotonic clock, and the difference between them.
 ///
-/// The API uses absolute dates (wall clock, seconds since 2001); loops wait on the monotonic clock. A date is converted once, by the
-/// difference of the clocks that was sampled last. The difference is sampled whenever the time is asked for and, at most once per tick, when
-/// a loop begins to run or wakes; so creating a timer reads no clock.
+/// The API uses absolute dates (wall clock, seconds since 2001), but loops wait on the monotonic clock. A date is converted once, with the
+/// most recently sampled difference of the clocks. The difference is sampled whenever a client reads the time and, at most once per tick,
+/// when a loop begins to run or wakes. So creating a timer reads no clock.
 enum Clock {
-    /// The monotonic clock minus the wall clock (nanoseconds since 2001), plus `jitter`: added to a date it makes a deadline. 0: not
-    /// sampled yet. Any thread.
+    /// The monotonic clock minus the wall clock (nanoseconds since 2001), plus `jitter`. Adding it to a date yields a deadline. 0 until the
+    /// first sample. Any thread.
     private static let offset = Atomic<Int64>(0)
 
-    /// When `sampleClocksOncePerTick` last read the clocks, by the coarse clock. Any thread.
+    /// When `sampleClocksOncePerTick` last sampled the clocks, as read from the coarse clock. Any thread.
     private static let lastLook = Atomic<UInt64>(0)
 
-    /// Changes of the difference smaller than this may be the jitter of two clock reads and are not stored, so that a date converted to a
-    /// deadline and back stays the same. Every deadline is later by as much, so never early.
+    /// Changes of the difference that are smaller than this may be jitter between two clock reads and are not stored, so that a date
+    /// survives conversion to a deadline and back unchanged. Every deadline is later by this amount, and therefore never early.
     private static let jitter: Int64 = 250
 
     /// The year 2128, to which dates and intervals are clamped, as in CFRunLoop. In seconds.
     static let latestDate = 4_039_289_856.0
 
-    /// Nanoseconds from 1970 to 2001.
+    /// The nanoseconds from 1970 to 2001.
     private static let epoch: Int64 = 978_307_200_000_000_000
 
-    /// One clock read, 21 ns. Any thread, async-signal-safe. Not inlined: its callers would need a stack slot for the time.
+    /// The current instant. One clock read, 21 ns. Any thread, async-signal-safe. Not inlined: callers would need a stack slot for the
+    /// time.
     @inline(never)
     static var now: Instant {
         var time = timespec()
@@ -75,15 +76,15 @@ enum Clock {
         return Instant(time)
     }
 
-    /// Whether `instant` is more than 100 ms ahead, by a clock that costs a quarter of `now` and lags by some milliseconds; false means
-    /// "perhaps not". Any thread.
+    /// Returns whether `instant` is certainly more than 100 ms ahead; false means that it may not be. Uses a clock that costs a quarter of
+    /// `now` and lags by some milliseconds. Any thread.
     static func isCertainlyAhead(_ instant: Instant) -> Bool {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
         return instant.nanoseconds > Instant(time).nanoseconds &+ 100_000_000
     }
 
-    /// Reads a clock, from its own zero on. Not inlined: its callers would need a stack slot for the time.
+    /// Reads a clock on its own scale. Not inlined: callers would need a stack slot for the time.
     @inline(never)
     private static func read(_ clock: clockid_t) -> Int64 {
         var time = timespec()
@@ -93,9 +94,9 @@ enum Clock {
 
     /// Reads both clocks and stores their difference. Any thread.
     ///
-    /// Uses the coarse clocks, which cost a fifth. The kernel updates both in one step, at each tick and when the clock is set, so unless
-    /// a tick comes between the reads, their difference is exact. Where the coarse clocks are as fine as the others, they are read again
-    /// if the thread was interrupted.
+    /// Uses the coarse clocks, which cost a fifth. The kernel updates both in one step, at each tick and when the clock is set, so their
+    /// difference is exact unless a tick falls between the reads. Where the coarse clocks are as fine as the others, they are read again if
+    /// the thread was interrupted.
     static func sampleClocks() {
         var before: Int64
         var seen: Int64
@@ -107,14 +108,14 @@ enum Clock {
             after = read(CLOCK_MONOTONIC_COARSE)
             tries -= 1
         } while after &- before > 2_000 && tries > 0
-        // With the later reading: if time passed in between, deadlines come out late, not early.
+        // Computed from the later reading: if time passed in between, deadlines are late rather than early.
         let new = after &+ Int64(Instant.machineStart) &- (seen &- epoch) &+ jitter
         let old = offset.load(ordering: .relaxed)
         if old == 0 || (new &- old).magnitude > UInt64(jitter) { offset.store(new, ordering: .relaxed) }
     }
 
-    /// Stores the difference of the clocks unless that was done in this tick of the kernel (1 to 10 ms): for callers that may call a hundred
-    /// thousand times a second. Usually costs a quarter of a clock read. Any thread.
+    /// Samples the difference of the clocks, unless that was done in this tick of the kernel (1 to 10 ms). For callers that may call a
+    /// hundred thousand times a second. Usually costs a quarter of a clock read. Any thread.
     static func sampleClocksOncePerTick() {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
@@ -131,37 +132,38 @@ enum Clock {
         return offset.load(ordering: .relaxed)
     }
 
-    /// Seconds since 2001, for RLAbsoluteTimeGetCurrent. Also samples the difference of the clocks: a timer with a date computed from this
-    /// is right even if the clock has just been set. One and a half clock reads. Any thread.
+    /// The seconds since 2001, for RLAbsoluteTimeGetCurrent. Also samples the difference of the clocks, so a timer with a date computed
+    /// from this value is right even if the clock has just been set. One and a half clock reads. Any thread.
     static var currentDate: Double {
         sampleClocks()
         return Double(read(CLOCK_REALTIME) &- epoch) * 1e-9
     }
 
-    /// The deadline of a date, never early; `date` is not NaN. Reads no clock. Any thread.
+    /// Returns the deadline for a date, never early; `date` is not NaN. Reads no clock once the difference has been sampled. Any thread.
     static func instant(ofDate date: Double) -> Instant {
         _ = knownOffset
         return instant(ofTimerDate: clamped(date))
     }
 
-    /// The deadline of a clamped date, in a process that has sampled the clocks: making the first loop does. Ten instructions. Any thread.
+    /// Returns the deadline for a clamped date. The process must have sampled the clocks, which creating the first loop does. Ten
+    /// instructions. Any thread.
     static func instant(ofTimerDate date: Double) -> Instant {
         let wall = linux_integer(date * 1e9) &+ 1
         return Instant(nanoseconds: UInt64(bitPattern: max(wall &+ offset.load(ordering: .relaxed), 0)))
     }
 
-    /// The nearest date that timers can have; `date` is not NaN.
+    /// Returns the nearest date that a timer can have; `date` is not NaN.
     static func clamped(_ date: Double) -> Double { max(-latestDate, min(date, latestDate)) }
 
-    /// The date of an instant, by the sampled difference. Reads no clock. Any thread.
+    /// Returns the date of an instant, by the sampled difference. Reads no clock once the difference has been sampled. Any thread.
     static func date(of instant: Instant) -> Double { Double(Int64(clamping: instant.nanoseconds) &- knownOffset) * 1e-9 }
 
-    /// Clamps a duration to between 0 and `latestDate`, in nanoseconds; `seconds` is not NaN. O(1).
+    /// Returns a duration in nanoseconds, clamped to between 0 and `latestDate`; `seconds` is not NaN. O(1).
     @inline(never)
     static func nanoseconds(_ seconds: Double) -> UInt64 {
         seconds <= 0 ? 0 : UInt64(min(seconds, latestDate) * 1e9)
     }
 }
 
-/// Tells the processor that this thread spins. Async-signal-safe.
+/// Hints to the processor that this thread is spinning. Async-signal-safe.
 func pauseProcessor() { linux_pause() }

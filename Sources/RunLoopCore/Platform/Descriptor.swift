@@ -1,13 +1,13 @@
 import CLinux
 
-/// Descriptors of any kind, which are plain numbers here as in C.
+/// Descriptors of any kind, which are plain numbers here, as in C. Any thread.
 enum Descriptor {
     /// Closes a descriptor. One system call.
     @inline(never)
     static func close(_ fd: Int32) { preservingSystemError { linux_close(fd) } }
 
-    /// Which of `events` are ready now, or become ready within `nanoseconds` (less than a second). Errors and hang-ups are always reported.
-    /// One system call.
+    /// Returns which of `events` are ready immediately, or become ready within `nanoseconds` (less than a second). Errors and hang-ups are
+    /// always reported. One system call.
     @inline(never)
     static func poll(_ fd: Int32, for events: Events, within nanoseconds: Int = 0) -> Events {
         preservingSystemError {
@@ -18,8 +18,8 @@ enum Descriptor {
         }
     }
 
-    /// Sleeps until one of `events` is ready, or the descriptor has an error or a hang-up, and returns what there is; nothing if the deadline
-    /// comes first. Signals do not end the sleep.
+    /// Sleeps until one of `events` is ready, or the descriptor has an error or a hang-up, and returns these events; returns none if the
+    /// deadline passes first. Signals do not end the sleep.
     @inline(never)
     static func wait(_ fd: Int32, for events: Events, until deadline: Instant) -> Events {
         preservingSystemError {
@@ -34,9 +34,9 @@ enum Descriptor {
         }
     }
 
-    /// Identifies the file that is open as `fd`: if the value has changed, or is 0, the number has been closed in between. Only sockets have
-    /// distinct values (`isOfSocket`): all eventfds, timerfds and the like share one, as does a terminal that is opened again. One system
-    /// call.
+    /// Returns a number that identifies the file that is open as `fd`; 0 if none is. If the number has changed, the descriptor has been
+    /// closed in between. Only sockets have distinct numbers (`isOfSocket`): all eventfds, timerfds and the like share one, as does a
+    /// terminal that is opened again. One system call.
     static func identity(_ fd: Int32) -> UInt32 {
         fd < 0 ? 0 : preservingSystemError { linux_open_file_identity(fd) }
     }
@@ -44,7 +44,7 @@ enum Descriptor {
     /// Whether an identity is that of a socket. O(1).
     static func isOfSocket(_ identity: UInt32) -> Bool { identity & 1 << 30 != 0 }
 
-    /// Whether a number stands for an open file. One system call.
+    /// Whether a number refers to an open file. One system call.
     static func isOpen(_ fd: Int32) -> Bool {
         fd >= 0 && preservingSystemError { linux_fcntl(fd, F_GETFD, 0) } >= 0
     }

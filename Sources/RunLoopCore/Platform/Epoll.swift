@@ -1,49 +1,50 @@
 import CLinux
 
-/// epoll(7).
+/// Wrappers of epoll(7).
 enum Epoll {
-    /// A new epoll descriptor, close-on-exec. One system call.
+    /// Creates an epoll descriptor, close-on-exec. One system call.
     static func create() throws(SystemError) -> Int32 { try checked(linux_epoll_create()) }
 
-    /// Adds a descriptor to the set: `tag` is reported with its events. Errors and hang-ups are always reported; edge-triggered, an event
-    /// is reported when it happens, else as long as it lasts. One system call. Any thread.
+    /// Adds a descriptor to the set; `tag` is reported with its events. Errors and hang-ups are always reported. Edge-triggered, an event
+    /// is reported when it happens, otherwise as long as it lasts. One system call. Any thread.
     static func add(_ epoll: Int32, _ fd: Int32, _ events: Events, isEdgeTriggered: Bool = false, tag: UInt64) throws(SystemError) {
         try checked(linux_epoll_ctl(epoll, EPOLL_CTL_ADD, fd, bits(events, isEdgeTriggered), tag))
     }
 
-    /// Changes what is reported of a descriptor in the set. One system call. Any thread.
+    /// Changes which events of a descriptor in the set are reported. One system call. Any thread.
     static func modify(_ epoll: Int32, _ fd: Int32, _ events: Events, isEdgeTriggered: Bool = false, tag: UInt64) throws(SystemError) {
         try checked(linux_epoll_ctl(epoll, EPOLL_CTL_MOD, fd, bits(events, isEdgeTriggered), tag))
     }
 
-    /// Removes a descriptor from the set; false if it was not there (closing removes it). One system call.
+    /// Removes a descriptor from the set. Returns false if it was not in it (closing a descriptor removes it). One system call. Any thread.
     @discardableResult
     static func remove(_ epoll: Int32, _ fd: Int32) -> Bool {
         preservingSystemError { linux_epoll_ctl(epoll, EPOLL_CTL_DEL, fd, 0, 0) == 0 }
     }
 
-    /// Fetches and drops the events of a set of at most four descriptors, so that an edge is not reported again. False if the descriptor is
-    /// no epoll (any more). One system call.
+    /// Fetches and drops the events of a set of at most four descriptors, so that an edge is not reported again. Returns false if the
+    /// descriptor is not, or is no longer, an epoll. One system call.
     static func dropEvents(_ epoll: Int32) -> Bool { preservingSystemError { linux_epoll_drop_events(epoll) >= 0 || systemError == EINTR } }
 
-    /// An event as epoll would report it, with a tag and nothing else.
+    /// Returns an event as epoll would report it, with a tag and nothing else.
     static func event(tag: UInt64) -> epoll_event { linux_epoll_event(tag) }
 
     private static func bits(_ events: Events, _ isEdgeTriggered: Bool) -> UInt32 { events.epoll | (isEdgeTriggered ? linux_EPOLLET : 0) }
 
-    /// Whether the kernel has epoll_pwait2. Loop threads only read and clear it; a lost clear costs one call.
+    /// Whether the kernel has epoll_pwait2. Loop threads only read and clear it; a clear that is lost costs one failing call.
     private nonisolated(unsafe) static var hasNanosecondWait = true
 
-    /// Sleeps until something is ready or `timeout` nanoseconds have passed; nil: no time limit. Returns the number of events, 0 after a
-    /// time-out or a signal; nil if the descriptor is no epoll (any more). One system call; two on kernels before 5.11, where ppoll(2) does
-    /// the waiting: it counts in nanoseconds, and needs no descriptor of its own as a timerfd would.
+    /// Sleeps until a descriptor is ready or `timeout` nanoseconds have passed; nil means no time limit. Returns the number of events,
+    /// which is 0 after a timeout or a signal, or nil if the descriptor is not, or is no longer, an epoll. One system call. On kernels
+    /// before 5.11 two, since ppoll(2) does the waiting there: its timeout is in nanoseconds, and unlike a timerfd it needs no additional
+    /// descriptor.
     static func wait(_ epoll: Int32, _ events: UnsafeMutablePointer<epoll_event>, capacity: Int32, timeout: UInt64?) -> Int? {
         preservingSystemError {
             guard let timeout else { return outcome(linux_epoll_wait(epoll, events, capacity, -1)) }
             var time = Instant.timespec(timeout)
             if hasNanosecondWait {
                 let count = linux_epoll_pwait2(epoll, events, capacity, &time)
-                // ENOSYS, or EPERM from a sandbox that does not know the call.
+                // ENOSYS, or EPERM from a sandbox that does not know the system call.
                 let isUnknown = count < 0 && systemError != EINTR && systemError != EBADF && systemError != EINVAL
                 if !isUnknown { return outcome(count) }
                 hasNanosecondWait = false
@@ -54,7 +55,7 @@ enum Epoll {
         }
     }
 
-    /// `wait` without sleeping, for hot paths: after a system call each return is mispredicted.
+    /// Like `wait`, but does not sleep. For hot paths: inlined, because after a system call the processor mispredicts each return.
     @inline(__always)
     static func poll(_ epoll: Int32, _ events: UnsafeMutablePointer<epoll_event>, capacity: Int32) -> Int? {
         let saved = systemError
@@ -64,17 +65,17 @@ enum Epoll {
         return outcome(count)
     }
 
-    /// A signal counts as no event; another error means that the epoll is gone.
+    /// Converts the result of a wait: a signal counts as no event; any other error means that the epoll no longer exists.
     private static func outcome(_ count: Int32) -> Int? { count >= 0 ? Int(count) : systemError == EINTR ? 0 : nil }
 }
 
-/// An eventfd that wakes a loop from its sleep in epoll. It is registered edge-triggered and not read while the loop lives: every write is a
-/// new edge, so a wake-up costs one system call for the waker and none for the sleeper.
+/// An eventfd that wakes a loop from its sleep in epoll. It is registered edge-triggered and not read while the loop lives: every write is
+/// a new edge, so a wake-up costs one system call in the thread that wakes and none in the loop.
 enum EventDescriptor {
-    /// A new eventfd, close-on-exec. One system call.
+    /// Creates an eventfd, close-on-exec. One system call.
     static func create() throws(SystemError) -> Int32 { try checked(linux_eventfd()) }
 
-    /// Writes to the eventfd, which wakes the loop. One system call. Async-signal-safe.
+    /// Writes to the eventfd, which wakes the loop. One system call. Any thread, async-signal-safe.
     static func signal(_ fd: Int32) {
         preservingSystemError {
             var one: UInt64 = 1
@@ -82,7 +83,7 @@ enum EventDescriptor {
         }
     }
 
-    /// Waits until `wakes` writes have arrived in all, by reading them. To be called before closing: see `Poller.close`.
+    /// Waits until `wakes` writes in total have arrived, by reading them. Called before the eventfd is closed: see `Poller.close`.
     static func drain(_ fd: Int32, wakes: UInt64) {
         preservingSystemError {
             var total: UInt64 = 0
@@ -94,12 +95,12 @@ enum EventDescriptor {
     }
 }
 
-/// A timerfd on the monotonic clock: readable from its deadline until it is set again.
+/// A timerfd on the monotonic clock, which is readable from its deadline until it is set again.
 enum TimerDescriptor {
-    /// A new timerfd, close-on-exec, not set. One system call.
+    /// Creates a timerfd, close-on-exec and disarmed. One system call.
     static func create() throws(SystemError) -> Int32 { try checked(linux_timerfd()) }
 
-    /// Makes the timerfd readable from a deadline on; `.never`: not at all. One system call.
+    /// Makes the timerfd readable from a deadline on, or never with `.never`. One system call.
     static func set(_ fd: Int32, to deadline: Instant) {
         preservingSystemError { _ = linux_timerfd_set(fd, deadline == .never ? 0 : deadline.sinceMachineStart) }
     }

@@ -1,20 +1,20 @@
 import CLinux
 
-/// A memory file of one size, mapped for reading and writing by two processes. One makes it and passes it to the other.
+/// A memory file of fixed size, mapped for reading and writing by two processes. One creates it and passes it to the other.
 ///
-/// The contents may change at any time: bytes are copied once, and only the copy is examined. The other process may also take pages
-/// away (fallocate punches holes); an access then finds zeros in a new page. Where the kernel may refuse that page, nothing is mapped.
-/// Nothing here waits for the other process: once a file is passed, no call is made that takes the lock of the file, which the other one
-/// can hold for as long as it likes.
+/// The contents may change at any time: bytes are copied once, and only the copy is examined. The other process may also remove pages
+/// (fallocate punches holes); an access then finds zeros in a new page. Where the kernel may refuse that page, nothing is mapped. Nothing
+/// here waits for the other process: once a file has been passed, no system call is made that takes the file's lock, which the other
+/// process can hold for as long as it likes.
 struct MappedFile: BitwiseCopyable {
-    /// nil: nothing is mapped.
+    /// The address of the mapping; nil if nothing is mapped.
     private(set) var address: UnsafeMutableRawPointer?
     private var size = 0
 
     init() {}
 
-    /// Makes and maps a new file of `count` bytes, with all its pages allocated and its size sealed. Returns the descriptor, for the caller
-    /// to pass and close; nil if the system does not provide such a file. Some system calls.
+    /// Creates and maps a file of `count` bytes, with all its pages allocated and its size sealed. Returns the descriptor, which the caller
+    /// passes and closes; nil if the system does not provide such a file. Some system calls.
     mutating func make(_ count: Int) -> Int32? {
         unmap()
         return preservingSystemError { () -> Int32? in
@@ -31,10 +31,10 @@ struct MappedFile: BitwiseCopyable {
         }
     }
 
-    /// What became of a file that was passed.
+    /// The outcome of opening a file that was passed.
     enum Opened {
         case done
-        /// This process cannot map it, for want of memory.
+        /// This process is out of memory to map it.
         case unavailable
         /// The file is not one that `make` returns.
         case invalid
@@ -51,7 +51,7 @@ struct MappedFile: BitwiseCopyable {
         }
     }
 
-    /// Unmaps the file, if it is mapped. One system call.
+    /// Unmaps the file if it is mapped. One system call.
     @inline(never)
     mutating func unmap() {
         if let address { preservingSystemError { linux_unmap(address, size) } }

@@ -1,21 +1,21 @@
 import CLinux
 import Synchronization
 
-/// Memory in large pieces.
+/// Large blocks of memory.
 enum Memory {
-    /// The size of a huge page: from here on one page-table entry can map it all.
+    /// The size of a huge page: a block of this size can be mapped by one page-table entry.
     static let hugePage = 2 * 1024 * 1024
 
-    /// The newest block of `allocateZero`; each block begins with the address of the one before. epoll knows sources by a number made of
-    /// their address; without this list, leak checkers would report their memory as lost.
+    /// The newest block of `allocateZero`; each block begins with the address of the previous one. epoll identifies sources by a number
+    /// computed from their address, so without this list leak checkers would report their memory as lost.
     private static let blocks = Atomic<UInt>(0)
 
-    /// Zeroed memory that is never freed, aligned like that of `allocate`; nil if out of memory. Memory fresh from the kernel is zero already
-    /// and is not touched. Any thread.
+    /// Returns zeroed memory that is never freed, aligned as by `allocate`; nil if out of memory. Memory fresh from the kernel is already
+    /// zero and is not touched. Any thread.
     static func allocateZero(_ size: Int) -> UnsafeMutableRawPointer? {
         let alignment = size < hugePage ? 64 : hugePage
         guard let memory = calloc(1, size + alignment) else { return nil }
-        // malloc aligns to 16 bytes, so at least so many are left before this.
+        // malloc aligns to 16 bytes, so at least that many are left in front of `aligned`, for the link of `blocks`.
         let aligned = memory + (alignment - Int(bitPattern: memory) & (alignment - 1))
         remember(memory)
         if size >= hugePage { preservingSystemError { linux_wish_huge_pages(aligned, size) } }
@@ -24,17 +24,17 @@ enum Memory {
 
     /// A block that `freeLarge` has kept, which begins with its size; 0 if there is none. Any thread.
     private static let spare = Atomic<UInt>(0)
-    /// The largest block that is kept.
+    /// The size of the largest block that is kept.
     private static var spareLimit: Int { 4 * 1024 * 1024 }
 
-    /// Uninitialised memory of `size` to `limit` bytes, and how many there are; nil if out of memory. The block that was freed last is taken
-    /// if its size is right: malloc returns large blocks to the system, and getting their pages again costs more than copying a payload into
-    /// them. Any thread.
+    /// Returns uninitialized memory of `size` to `limit` bytes, together with the actual size; nil if out of memory. Reuses the block that
+    /// was freed last if its size is suitable: malloc returns large blocks to the system, and getting their pages again costs more than
+    /// copying a payload into them. Any thread.
     static func allocateLarge(_ size: Int, atMost limit: Int) -> UnsafeMutableRawBufferPointer? {
         if let block = takeSpare() {
             let capacity = block.load(as: Int.self)
             if capacity >= size && capacity <= limit { return UnsafeMutableRawBufferPointer(start: block, count: capacity) }
-            // A smaller one gives way to what is freed next.
+            // A block that is too small is freed, to make room for the next one that is freed.
             if capacity > limit { freeLarge(block, capacity) } else { free(block) }
         }
         return malloc(size).map { UnsafeMutableRawBufferPointer(start: $0, count: size) }
@@ -48,12 +48,12 @@ enum Memory {
         free(UnsafeMutableRawPointer(bitPattern: spare.exchange(UInt(bitPattern: block), ordering: .acquiringAndReleasing)))
     }
 
-    /// Takes the block that `freeLarge` has kept; nil if there is none.
+    /// Takes the block that `freeLarge` has kept. Returns nil if there is none.
     private static func takeSpare() -> UnsafeMutableRawPointer? {
         UnsafeMutableRawPointer(bitPattern: spare.exchange(0, ordering: .acquiringAndReleasing))
     }
 
-    /// Adds a block to the list of `blocks`. Lock-free.
+    /// Adds a block to the list `blocks`. Lock-free.
     private static func remember(_ block: UnsafeMutableRawPointer) {
         var last = blocks.load(ordering: .relaxed)
         var isDone = false
@@ -63,7 +63,8 @@ enum Memory {
         }
     }
 
-    /// Uninitialised memory, aligned to a huge page if it is that large, else to a cache line; nil if out of memory. Any thread.
+    /// Returns uninitialized memory, aligned to a huge page if it is at least that large, otherwise to a cache line; nil if out of memory.
+    /// Any thread.
     static func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
         if size < hugePage { return aligned_alloc(64, size) }
         // Without huge pages, random access to a million objects misses the TLB at every step. The kernel may ignore the advice.

@@ -1,29 +1,29 @@
 import CLinux
 import Synchronization
 
-/// A futex of four bytes: 0 free, 1 held, 2 held with threads asleep.
+/// A mutex of four bytes, which is a futex word: 0 if free, 1 if held, 2 if held while other threads may sleep.
 ///
-/// Uncontended, locking and unlocking execute one locked instruction each; none while the process has only one thread, whose stores are
-/// visible to any thread it creates. Critical sections are a few instructions without user code, so a waiter spins for a short while first.
-/// Not recursive, not fair, not async-signal-safe.
+/// Uncontended, locking and unlocking execute one locked instruction each, and none while the process has only one thread, whose stores are
+/// visible to any thread that it creates. Critical sections are a few instructions without user code, so a waiting thread spins briefly
+/// before it sleeps. Not recursive, not fair, not async-signal-safe.
 struct Mutex: ~Copyable {
     private let word: Atomic<UInt32>
 
     init() { word = Atomic(0) }
 
-    /// Locks, on hot paths. O(1). Any thread.
+    /// Locks the mutex, for hot paths. O(1). Any thread.
     @inline(__always)
     func lockInlined() {
         if Thread.isAlone && word.load(ordering: .relaxed) == 0 { word.store(1, ordering: .relaxed) } else { lock() }
     }
 
-    /// Unlocks, on hot paths. O(1). The thread that holds it.
+    /// Unlocks the mutex, for hot paths. O(1). Called by the thread that holds it.
     @inline(__always)
     func unlockInlined() {
         if Thread.isAlone { word.store(0, ordering: .relaxed) } else { unlock() }
     }
 
-    /// Locks. O(1). Any thread.
+    /// Locks the mutex. O(1). Any thread.
     @inline(never)
     func lock() {
         if Thread.isAlone && word.load(ordering: .relaxed) == 0 { return word.store(1, ordering: .relaxed) }
@@ -33,7 +33,7 @@ struct Mutex: ~Copyable {
         RaceDetector.happensAfter(word)
     }
 
-    /// Unlocks. O(1). The thread that holds it.
+    /// Unlocks the mutex. O(1). Called by the thread that holds it.
     @inline(never)
     func unlock() {
         if Thread.isAlone { return word.store(0, ordering: .relaxed) }
@@ -41,7 +41,7 @@ struct Mutex: ~Copyable {
         if word.exchange(0, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
     }
 
-    /// Runs `body` under the mutex. Any thread.
+    /// Runs `body` with the mutex held. Any thread.
     @inline(__always)
     func locked<Result>(_ body: () -> Result) -> Result {
         lock()
@@ -50,10 +50,10 @@ struct Mutex: ~Copyable {
         return result
     }
 
-    /// Unlocks in a child of fork(), where the thread that held it may not exist.
+    /// Unlocks the mutex in a child of fork(), where the thread that held it may not exist.
     func reset() { word.store(0, ordering: .relaxed) }
 
-    /// Spins for a short while, then sleeps until the mutex is free.
+    /// Spins briefly, then sleeps until the mutex is free.
     private func lockSlow() {
         for _ in 0..<16 {
             linux_pause()
@@ -68,13 +68,13 @@ struct Mutex: ~Copyable {
     }
 }
 
-/// Sleeping on a 32-bit word. Leaves errno as it was.
+/// Sleeping on a 32-bit word. Preserves errno.
 enum Futex {
     /// Why a sleep ended.
     enum Outcome { case woken, timedOut }
 
-    /// Sleeps while `word` holds `value`, until a wake-up, `deadline`, or a signal, which counts as a wake-up: callers test the word again.
-    /// One system call.
+    /// Sleeps while `word` holds `value`, until a wake-up, `deadline`, or a signal. A signal counts as a wake-up, so callers test the word
+    /// again. One system call. Any thread.
     @inline(never)
     static func wait(_ word: borrowing Atomic<UInt32>, while value: UInt32, until deadline: Instant) -> Outcome {
         let saved = systemError
@@ -88,7 +88,7 @@ enum Futex {
         return linux_futex_wait(address, value, &time) != 0 && systemError == ETIMEDOUT ? .timedOut : .woken
     }
 
-    /// Wakes up to `count` sleepers. One system call. Async-signal-safe.
+    /// Wakes up to `count` sleepers. One system call. Any thread, async-signal-safe.
     @inline(never)
     static func wake(_ word: borrowing Atomic<UInt32>, count: Int32) {
         let saved = systemError
@@ -96,7 +96,8 @@ enum Futex {
         systemError = saved
     }
 
-    /// The atomics of this library are in memory that never moves, so their address is stable; Swift does not offer it.
+    /// Returns the address of an atomic. Swift does not offer it, but the library's atomics are in memory that never moves, so it is
+    /// stable.
     private static func unsafeAddress(of word: borrowing Atomic<UInt32>) -> UnsafeRawPointer {
         withUnsafePointer(to: word) { UnsafeRawPointer($0) }
     }

@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// AF_UNIX sockets that keep packets apart (SOCK_SEQPACKET). All are close-on-exec and non-blocking.
+/// AF_UNIX sockets that preserve packet boundaries (SOCK_SEQPACKET). All of them are close-on-exec and non-blocking. Any thread.
 enum PacketSocket {
     /// The process at the other end, as the kernel knows it.
     struct Credentials: BitwiseCopyable {
@@ -10,24 +10,24 @@ enum PacketSocket {
         var group: UInt32
     }
 
-    /// What became of a packet.
+    /// The outcome of sending a packet.
     enum Sent {
         case done
-        /// There is no room in the socket, or in the kernel, for now.
+        /// There is no room in the socket or in the kernel at the moment.
         case full
-        /// The other end is gone.
+        /// The other end is closed.
         case gone
-        /// The packet was not sent, for some other reason: errno.
+        /// The packet was not sent for another reason, which is in errno.
         case failed
     }
 
-    /// Whether this kernel lets a socket refuse descriptors: 0 means not known yet, 1 yes, 2 no. Any thread.
+    /// Whether this kernel lets a socket refuse descriptors: 0 if unknown, 1 if it does, 2 if not. Any thread.
     private static let refusal = Atomic<UInt8>(0)
 
     /// Whether a socket that should refuse descriptors may have received some nevertheless: on Linux before 6.16.
     static var mayHoldDescriptors: Bool { refusal.load(ordering: .relaxed) == 2 }
 
-    /// A socket that refuses descriptors, as do the sockets that it accepts.
+    /// Creates a socket that refuses descriptors, as do the sockets that it accepts.
     private static func make() throws(SystemError) -> Int32 {
         let fd = try checked(linux_socket_of_packets())
         let saved = systemError
@@ -36,14 +36,14 @@ enum PacketSocket {
         return fd
     }
 
-    /// Sets whether the socket accepts descriptors; at first it refuses them. One system call.
+    /// Sets whether the socket accepts descriptors; initially it refuses them. One system call.
     static func setTakesDescriptors(_ fd: Int32, _ takes: Bool) { preservingSystemError { _ = linux_refuse_passed(fd, takes ? 0 : 1) } }
 
     /// Sets how many bytes may wait in the socket until the other end reads them. One system call.
     static func setSendBuffer(_ fd: Int32, _ size: Int32) { preservingSystemError { _ = linux_set_socket_option(fd, SO_SNDBUF, size) } }
 
-    /// Ends a connection and closes its socket. `mayHold`: packets that have not been received may contain descriptors; the kernel would
-    /// close these with the socket, which can block, so all are closed on a thread of their own.
+    /// Ends a connection and closes its socket. With `mayHold`, packets that have not been received may contain descriptors. The kernel
+    /// would close them together with the socket, which can block, so everything is then closed on a separate thread.
     @inline(never)
     static func close(_ fd: Int32, isListener: Bool = false, mayHold: Bool = false) {
         if mayHold || mayHoldDescriptors {
@@ -56,14 +56,14 @@ enum PacketSocket {
         Descriptor.close(fd)
     }
 
-    /// Closes a descriptor that another process has passed, on a thread of its own.
+    /// Closes a descriptor that another process has passed, on a separate thread.
     @inline(never)
     static func closeApart(_ fd: Int32) {
         var fd = fd
         preservingSystemError { linux_close_apart(&fd, 1) }
     }
 
-    /// Listens at `path`. Four system calls.
+    /// Listens at `path` and returns the listening socket. Four system calls.
     static func listen(_ path: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
         let fd = try make()
         if linux_unix_listen(fd, path, 128) == 0 { return fd }
@@ -71,7 +71,7 @@ enum PacketSocket {
         throw .last
     }
 
-    /// Connects to the listener at `path`; EAGAIN if its queue is full. Three system calls.
+    /// Connects to the listener at `path`. Fails with EAGAIN if its queue is full. Three system calls.
     static func connect(_ path: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
         let fd = try make()
         if linux_unix_connect(fd, path) == 0 { return fd }
@@ -79,22 +79,22 @@ enum PacketSocket {
         throw .last
     }
 
-    /// The next client of a listener. One system call.
+    /// Accepts the next client of a listener. One system call.
     static func accept(_ fd: Int32) throws(SystemError) -> Int32 { try checked(linux_accept_packets(fd)) }
 
-    /// The process that connected, or that listened, at the other end. One system call.
+    /// Returns the credentials of the process that connected, or listened, at the other end. One system call.
     static func credentials(_ fd: Int32) throws(SystemError) -> Credentials {
         var peer = Credentials(process: 0, user: 0, group: 0)
         try checked(linux_peer_credentials(fd, &peer.process, &peer.user, &peer.group))
         return peer
     }
 
-    /// This process's number, as other processes know it.
+    /// This process's ID, as other processes see it.
     static var ownProcess: Int32 { linux_process() }
     static var own: Credentials { Credentials(process: linux_process(), user: linux_user(), group: linux_group()) }
 
-    /// Sends one packet, in two parts if `body` is not empty, with a descriptor unless `passing` is -1. One system call; errno changes
-    /// only with `failed`.
+    /// Sends one packet, in two parts if `body` is not empty, with a descriptor unless `passing` is -1. One system call, repeated if a
+    /// signal interrupts it; errno changes only if the result is `failed`.
     static func send(
         _ fd: Int32, _ head: UnsafeRawPointer, _ headSize: Int, _ body: UnsafeRawPointer?, _ bodySize: Int, passing: Int32
     ) -> Sent {
@@ -104,7 +104,7 @@ enum PacketSocket {
             let error = systemError
             if error == EINTR { continue }
             switch error {
-            // Too many descriptors on their way, or no memory in the kernel: counts as a full queue.
+            // Too many descriptors in flight, or no memory in the kernel: treated as a full queue.
             case EAGAIN, ENOBUFS, ETOOMANYREFS:
                 systemError = saved
                 return .full
@@ -116,45 +116,45 @@ enum PacketSocket {
         }
     }
 
-    /// What `receive` found.
+    /// The result of `receive`.
     struct Received: BitwiseCopyable {
         /// Whether there was a packet.
         enum Kind: UInt8 {
             case packet
-            /// Nothing has arrived, for now.
+            /// No packet has arrived.
             case nothing
-            /// The other end has closed the connection, or it has failed.
+            /// The other end has closed the connection, or the connection has failed.
             case end
         }
 
         var kind: Kind
-        /// The packet's true size, even if the packet was cut off.
+        /// The packet's true size, even if the packet was truncated.
         var size = 0
         var attachment = Attachment.none
     }
 
-    /// The descriptor that came with a packet.
+    /// The descriptor received with a packet.
     enum Attachment: BitwiseCopyable, Equatable {
         case none
-        /// One descriptor, which belongs to the receiver.
+        /// One descriptor, which the receiver owns.
         case descriptor(Int32)
-        /// There were several, which are being closed: no peer of ours sends that.
+        /// Several descriptors, which are being closed: no peer that uses this library sends that.
         case several
-        /// This process has no descriptor left for it.
+        /// A descriptor that this process could not receive because it has none left.
         case refused
 
-        /// -1 if there is none.
+        /// The descriptor; -1 if there is none.
         var descriptor: Int32 {
             if case .descriptor(let fd) = self { return fd }
             return -1
         }
 
-        /// Closes the descriptor, if there is one, on a thread of its own.
+        /// Closes the descriptor, if there is one, on a separate thread.
         func close() { if descriptor >= 0 { PacketSocket.closeApart(descriptor) } }
     }
 
-    /// Takes the next packet, if there is one; what does not fit into `buffer`, and then into `body`, is lost. `mayHold`: descriptors may
-    /// come. One system call.
+    /// Receives the next packet, if there is one. Data that fits neither into `buffer` nor into `body`, which is filled after it, is lost.
+    /// With `mayHold`, the packet may carry descriptors. One system call, repeated if a signal interrupts it.
     static func receive(
         _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, _ body: UnsafeMutableRawBufferPointer?, mayHold: Bool
     ) -> Received {
@@ -170,12 +170,12 @@ enum PacketSocket {
             let error = systemError
             systemError = saved
             if error == EAGAIN { return Received(kind: .nothing) }
-            // ECONNRESET: the other end has closed without reading everything. Reported once, before what it has sent.
+            // ECONNRESET: the other end has closed the connection without reading everything. Reported once, before what it has sent.
             if error != EINTR && error != ECONNRESET { return Received(kind: .end) }
         }
     }
 
-    /// The attachment that `linux_receive_packet` has reported.
+    /// Returns the attachment that `linux_receive_packet` reported.
     @inline(__always)
     private static func attachment(_ passed: Int32) -> Attachment {
         switch passed {

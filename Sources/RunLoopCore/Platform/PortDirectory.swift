@@ -1,16 +1,17 @@
 import CLinux
 
-/// The directory with the names of message ports: this user's own, closed to other users, unless one was made for several users.
+/// The directory that holds the names of message ports. It is the user's own and closed to other users, unless one was set up for several
+/// users.
 ///
-/// It is `$RUNLOOP_PORT_DIR`, else `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`, made with mode 0700 if it is missing. Refused are
-/// directories of users who are not trusted, those that others may write to unless they are sticky (as /tmp is), and symbolic links. So no
-/// other user can remove or replace what this user has put there; but in a sticky directory, another user can take a name first. Files are
-/// reached through the open directory, so that it cannot be exchanged after it was checked.
+/// The path is `$RUNLOOP_PORT_DIR`, else `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`; the directory is created with mode 0700 if it
+/// is missing. Refused are symbolic links, directories of users who are not trusted, and directories that others may write to, unless they
+/// are sticky (as /tmp is). So no other user can remove or replace what this user has put there; but in a sticky directory, another user
+/// can claim a name first. Files are reached through the open directory, so that it cannot be exchanged after the check.
 struct PortDirectory: ~Copyable {
     private let fd: Int32
 
-    /// Opens the directory, and makes it if it is missing. Trusted are root, the effective user, and `user`; EACCES if the directory is
-    /// refused.
+    /// Opens the directory and creates it if it is missing. Trusted are root, the effective user, and `user`. Throws EACCES if the
+    /// directory is refused.
     init(trusting user: UInt32? = nil) throws(SystemError) {
         var path = Path()
         if let chosen = linux_environment("RUNLOOP_PORT_DIR"), chosen.pointee != 0 {
@@ -25,7 +26,7 @@ struct PortDirectory: ~Copyable {
         path.removeTrailingSlashes()
         if !path.fits { throw .make(path.hasMemory ? ENAMETOOLONG : ENOMEM) }
         let fd = path.withCString { path in
-            // Usually it is there already.
+            // The directory usually exists already.
             preservingSystemError { linux_make_directory(path) }
             return linux_open_directory(path)
         }
@@ -39,8 +40,8 @@ struct PortDirectory: ~Copyable {
 
     deinit { Descriptor.close(fd) }
 
-    /// Opens and locks a file of this user, made if it is missing. EADDRINUSE if it is locked already, EACCES if it is another user's or a
-    /// symbolic link.
+    /// Opens and locks a file of this user, creating it if it is missing. Throws EADDRINUSE if it is already locked, EACCES if it is
+    /// another user's file or a symbolic link.
     func lock(_ name: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
         let file = linux_open_locked(fd, name)
         if file < 0 {
@@ -52,8 +53,8 @@ struct PortDirectory: ~Copyable {
         throw .make(EACCES)
     }
 
-    /// Connects to the listener at a socket in this directory. ECONNREFUSED if there is none, EACCES if the name is something else, or a
-    /// link, ENOENT if /proc is missing.
+    /// Connects to the listener at a socket in this directory. Throws ECONNREFUSED if there is none, EACCES if the name is a symbolic link
+    /// or anything else that is not a socket, ENOENT if /proc is missing.
     func connect(_ name: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
         let socket = linux_open_path(fd, name)
         if socket < 0 { throw systemError == ENOENT ? .make(ECONNREFUSED) : .last }
@@ -62,8 +63,8 @@ struct PortDirectory: ~Copyable {
         return try Self.withPath(socket, nil, PacketSocket.connect)
     }
 
-    /// Listens at a new socket in this directory, for this user or for all, in place of whatever had the name. EACCES if that is another
-    /// user's file, or is not a file.
+    /// Creates a socket in this directory and listens at it, for this user or for all users. Removes what had the name before. Throws
+    /// EACCES if that cannot be removed, because it is another user's file or a directory.
     func listen(_ name: UnsafePointer<CChar>, isForAll: Bool) throws(SystemError) -> Int32 {
         remove(name)
         let listener: Int32
@@ -81,24 +82,25 @@ struct PortDirectory: ~Copyable {
         return listener
     }
 
-    /// Lets all users connect to a socket of this user, or this user alone.
+    /// Sets whether all users may connect to a socket of this user, or only this user.
     func open(_ name: UnsafePointer<CChar>, toAll isForAll: Bool) throws(SystemError) {
         try checked(linux_set_mode(fd, name, isForAll ? 0o666 : 0o600))
     }
 
-    /// Opens and locks the file of this name, if it is an empty regular file of this user that is not locked; otherwise nil.
+    /// Opens and locks the file with this name, provided that it is an empty regular file of this user and not locked; otherwise returns
+    /// nil.
     func lockForgotten(_ name: UnsafePointer<CChar>) -> Int32? {
         let file = preservingSystemError { linux_lock_forgotten(fd, name) }
         return file >= 0 ? file : nil
     }
 
-    /// Whether the name is a socket of this user.
+    /// Whether the name is that of a socket of this user.
     func hasOwnSocket(_ name: UnsafePointer<CChar>) -> Bool { preservingSystemError { linux_has_own_socket(fd, name) != 0 } }
 
-    /// Removes the name if it is a socket of this user.
+    /// Removes the name if it is that of a socket of this user.
     func removeOwnSocket(_ name: UnsafePointer<CChar>) { if hasOwnSocket(name) { remove(name) } }
 
-    /// Whether a file was made more than so many seconds ago.
+    /// Whether a file was last modified more than `seconds` ago.
     func isOlder(_ file: Int32, than seconds: Int) -> Bool { preservingSystemError { linux_is_older(file, seconds) != 0 } }
 
     /// Calls `body` with the names in this directory and their lengths, for about 4 000 files at most.
@@ -124,13 +126,13 @@ struct PortDirectory: ~Copyable {
     /// Whether the name still refers to the open file.
     func has(_ name: UnsafePointer<CChar>, _ file: Int32) -> Bool { preservingSystemError { linux_is_same_file(file, fd, name) != 0 } }
 
-    /// Removes the name, whatever kind of file it is.
+    /// Removes the name, whatever kind of file it refers to, except a directory.
     func remove(_ name: UnsafePointer<CChar>) { preservingSystemError { linux_unlink(fd, name) } }
 
     /// Renames a file, replacing a file that has the new name.
     func rename(_ old: UnsafePointer<CChar>, _ new: UnsafePointer<CChar>) throws(SystemError) { try checked(linux_rename(fd, old, new)) }
 
-    /// Calls `body` with a path of an open file, or of a file in an open directory, that is short however long its own path is.
+    /// Calls `body` with a path of an open file, or of a file in an open directory. The path is short, however long the file's own path is.
     private static func withPath(
         _ file: Int32, _ name: UnsafePointer<CChar>?, _ body: (UnsafePointer<CChar>) throws(SystemError) -> Int32
     ) throws(SystemError) -> Int32 {
@@ -174,7 +176,7 @@ private struct Path: ~Copyable {
         count += length
     }
 
-    /// Removes "/" and "/." at the end: they do not change which directory it is, but make the kernel follow a symbolic link.
+    /// Removes "/" and "/." at the end: they do not change which directory the path refers to, but make the kernel follow a symbolic link.
     mutating func removeTrailingSlashes() {
         guard let bytes else { return }
         let (slash, dot) = (CChar(UInt8(ascii: "/")), CChar(UInt8(ascii: ".")))

@@ -2,43 +2,43 @@ import CLinux
 import Synchronization
 
 /// Annotations for race detectors that watch a program which uses this library. ThreadSanitizer sees only what the program does, not the
-/// library; Helgrind and DRD see everything, but know only pthread's locks. Both would report false races for data that threads pass
-/// through the library. So the library declares the order: `happensBefore` where a thread hands something over, `happensAfter` where
-/// another takes it.
+/// library; Helgrind and DRD see everything, but know only the locks of pthreads. All of them would report false races for data that
+/// threads pass through the library. So the library declares the order: `happensBefore` where a thread hands something over, `happensAfter`
+/// where another thread receives it.
 ///
-/// Without a detector this costs two instructions. With one, all locks take their slow paths, which end in `Mutex`, whose annotations cover
-/// all that the locks guard.
+/// Without a detector, this costs two instructions. With one, all locks take their slow paths, which end in `Mutex`, whose annotations
+/// cover everything that the locks guard.
 enum RaceDetector {
-    /// Looks for Valgrind's tools. To be called before the first lock is made. ThreadSanitizer is detected when the library is loaded.
+    /// Looks for Valgrind's tools. Called before the first lock is created. ThreadSanitizer is detected when the library is loaded.
     static func look() { linux_look_for_valgrind() }
 
-    /// Whether there is a detector. Costs two instructions. Any thread, async-signal-safe.
+    /// Whether a detector watches the process. Costs two instructions. Any thread, async-signal-safe.
     static var isWatching: Bool { linux_is_watched() != 0 }
 
-    /// Everything this thread has done happens before what another thread does after `happensAfter` with the same address.
+    /// Declares that all that this thread has done happens before what another thread does after `happensAfter` with the same address.
     static func happensBefore(_ address: UnsafeRawPointer) {
         if isWatching { linux_happens_before(address) }
     }
 
-    /// The receiving side of `happensBefore`.
+    /// Declares the receiving side of `happensBefore`, with the same address.
     static func happensAfter(_ address: UnsafeRawPointer) {
         if isWatching { linux_happens_after(address) }
     }
 
-    /// Returns `taken`, after `happensAfter` if it is true.
+    /// Returns `taken`, after a call of `happensAfter` if it is true.
     static func taken(_ taken: Bool, at address: UnsafeRawPointer) -> Bool {
         if isWatching && taken { linux_happens_after(address) }
         return taken
     }
 
-    /// For a thread that takes what is at `address` and leaves something new there, under a lock without annotations: both sides at once.
+    /// Declares both sides, for a thread that takes what is at `address` and leaves something new there, under a lock without annotations.
     static func handsOver(_ address: UnsafeRawPointer) {
         happensAfter(address)
         happensBefore(address)
     }
 
-    /// `handsOver` for a thread that is going to append one element to `list`. A detector knows of memory that is allocated and freed, so
-    /// the list gets room for the element before the other threads are told that they come later.
+    /// Does what `handsOver` does, for a thread that is about to append an element to `list`. Detectors track allocating and freeing
+    /// memory, so the list allocates room for the element before the order is declared to the threads that come later.
     @inline(never)
     static func handsOver<Element>(_ address: UnsafeRawPointer, enlarging list: inout PlainList<Element>) {
         happensAfter(address)
@@ -46,12 +46,12 @@ enum RaceDetector {
         happensBefore(address)
     }
 
-    /// `happensBefore` with the address of an atomic, which never moves.
+    /// Declares `happensBefore` with the address of an atomic, which never moves.
     static func happensBefore(_ word: borrowing Atomic<UInt32>) {
         if isWatching { linux_happens_before(withUnsafePointer(to: word) { UnsafeRawPointer($0) }) }
     }
 
-    /// `happensAfter` with the address of an atomic, which never moves.
+    /// Declares `happensAfter` with the address of an atomic, which never moves.
     static func happensAfter(_ word: borrowing Atomic<UInt32>) {
         if isWatching { linux_happens_after(withUnsafePointer(to: word) { UnsafeRawPointer($0) }) }
     }

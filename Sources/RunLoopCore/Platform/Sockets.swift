@@ -1,9 +1,9 @@
 import CLinux
 
-/// The address of a socket, of any family.
+/// The address of a socket of any family.
 struct SocketAddress {
     private var storage = sockaddr_storage()
-    /// 0: no address.
+    /// The size of the address in bytes; 0 if there is none.
     var count = 0
 
     /// Calls `body` with the address and its size in bytes. O(1).
@@ -11,7 +11,8 @@ struct SocketAddress {
         withUnsafeBytes(of: storage) { body($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: UInt8.self), count) }
     }
 
-    /// Lets the kernel fill in the address; what does not fit is cut off. Returns the result of `body`, the system call.
+    /// Lets the kernel fill in the address; an address that does not fit is truncated. Returns the result of `body`, which makes the system
+    /// call.
     fileprivate mutating func fill(_ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<UInt32>) -> Int) -> Int {
         var length = UInt32(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutableBytes(of: &storage) {
@@ -22,32 +23,32 @@ struct SocketAddress {
     }
 }
 
-/// Sockets. Each function makes one system call unless it says otherwise. Any thread. None raises SIGPIPE.
+/// Operations on sockets. Each function makes one system call unless it says otherwise. Any thread. No function raises SIGPIPE.
 enum Sockets {
     /// SOCK_STREAM.
     static var stream: Int32 { linux_SOCK_STREAM }
 
-    /// A new socket, close-on-exec.
+    /// Creates a socket, close-on-exec.
     static func create(_ family: Int32, _ type: Int32, _ protocolNumber: Int32) throws(SystemError) -> Int32 {
         try checked(linux_socket(family, type, protocolNumber))
     }
 
-    /// The socket's type, such as SOCK_STREAM; nil if the descriptor is no socket.
+    /// Returns the socket's type, such as SOCK_STREAM; nil if the descriptor is not a socket.
     static func type(of fd: Int32) -> Int32? { fd < 0 ? nil : option(fd, SO_TYPE) }
 
-    /// What the kernel means by a hang-up.
+    /// The meaning of a hang-up that the kernel reported.
     enum HangUp {
-        /// The connection has ended; or the descriptor is not one that can be connected, such as a pipe.
+        /// The connection has ended; or the descriptor, such as a pipe, is not one that can be connected.
         case ended
-        /// There is no connection yet, none is being made, and the socket does not listen.
+        /// There is no connection, none is being established, and the socket does not listen.
         case unconnected
-        /// `unconnected`, of a UNIX socket.
+        /// As `unconnected`, for a UNIX socket.
         case unconnectedUnix
-        /// There is no hang-up any more: the socket has been connected since.
+        /// The hang-up no longer applies: the socket has been connected in the meantime.
         case gone
     }
 
-    /// For a descriptor that was reported as hung up and not as readable. Up to three system calls.
+    /// Returns the meaning of a hang-up, for a descriptor that was reported as hung up and not as readable. Up to three system calls.
     static func hangUp(of fd: Int32) -> HangUp {
         let type = type(of: fd)
         if type != stream && type != linux_SOCK_SEQPACKET { return .ended }
@@ -57,24 +58,24 @@ enum Sockets {
         return option(fd, SO_DOMAIN) == AF_UNIX ? .unconnectedUnix : .unconnected
     }
 
-    /// Whether a socket that can be connected is neither connected, nor being connected, nor listening.
+    /// Returns whether a socket that can be connected is neither connected, nor being connected, nor listening.
     static func isUnconnected(_ fd: Int32) -> Bool { isUnconnected(poll(fd)) }
 
-    /// What the socket is ready for, the end of the other side included.
+    /// Returns what the socket is ready for, including whether the peer has stopped writing.
     private static func poll(_ fd: Int32) -> Events { Descriptor.poll(fd, for: [.readable, .writable, .peerClosed]) }
 
-    /// A connection that has ended is readable: it has an end or an error to read.
+    /// Whether these events are those of an unconnected socket. An ended connection is also readable: there is an end or an error to read.
     private static func isUnconnected(_ events: Events) -> Bool {
         events.isBareHangUp
     }
 
-    /// The pending error of the socket, which this clears; nil if there is none.
+    /// Returns the socket's pending error and clears it; nil if there is none.
     static func takeError(_ fd: Int32) -> SystemError? {
         guard let number = option(fd, SO_ERROR), number != 0 else { return nil }
         return SystemError(number)
     }
 
-    /// The value of a socket option; nil if the descriptor has none.
+    /// Returns the value of a socket option; nil if the descriptor does not have the option.
     private static func option(_ fd: Int32, _ name: Int32) -> Int32? {
         preservingSystemError {
             var value: Int32 = 0
@@ -83,13 +84,13 @@ enum Sockets {
         }
     }
 
-    /// How many bytes can be read; nil if that is not known.
+    /// Returns how many bytes can be read; nil if that is unknown.
     static func readableBytes(_ fd: Int32) -> Int? {
         let count = preservingSystemError { linux_readable_bytes(fd) }
         return count >= 0 ? count : nil
     }
 
-    /// Lets `bind` take an address that connections which have ended still use; not one at which a socket listens.
+    /// Allows `bind` to an address that ended connections still use, but not to one at which a socket listens.
     static func reuseAddress(_ fd: Int32) { preservingSystemError { linux_set_socket_option(fd, SO_REUSEADDR, 1) } }
 
     /// Binds the socket to an address.
@@ -97,30 +98,30 @@ enum Sockets {
         try checked(linux_bind(fd, address, UInt32(count)))
     }
 
-    /// Listens with a queue of 256 clients, as CFSocket does; a socket that cannot listen stays as it is.
+    /// Listens with a queue of 256 clients, as CFSocket does. A socket that cannot listen is left unchanged.
     static func listen(_ fd: Int32) { preservingSystemError { linux_listen(fd, 256) } }
 
-    /// Connects to an address; EINPROGRESS if that goes on in the background.
+    /// Connects to an address. Throws EINPROGRESS if the connection is being established in the background.
     static func connect(_ fd: Int32, _ address: UnsafePointer<UInt8>, _ count: Int) throws(SystemError) {
         try checked(linux_connect(fd, address, UInt32(count)))
     }
 
-    /// The next client's descriptor, close-on-exec.
+    /// Accepts the next client and returns its descriptor, close-on-exec.
     static func accept(_ fd: Int32, _ client: inout SocketAddress) throws(SystemError) -> Int32 {
         try checked(Int32(client.fill { Int(linux_accept(fd, $0, $1)) }))
     }
 
-    /// The other side's address.
+    /// Stores the peer's address in `address`.
     static func peer(of fd: Int32, _ address: inout SocketAddress) throws(SystemError) {
         try checked(Int32(address.fill { Int(linux_name_of(fd, 1, $0, $1)) }))
     }
 
-    /// The socket's own address.
+    /// Stores the socket's own address in `address`.
     static func local(of fd: Int32, _ address: inout SocketAddress) throws(SystemError) {
         try checked(Int32(address.fill { Int(linux_name_of(fd, 0, $0, $1)) }))
     }
 
-    /// Receives bytes and their sender's address, and returns the number of bytes. Never blocks on a socket; other descriptors are read,
+    /// Receives bytes and their sender's address, and returns the number of bytes. Never blocks on a socket. Other descriptors are read,
     /// which may block. Up to two system calls.
     static func receive(
         _ fd: Int32, _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ sender: inout SocketAddress
@@ -131,7 +132,8 @@ enum Sockets {
         return result
     }
 
-    /// Sends bytes, to an address if it is not nil, and returns how many have been sent. `waits`: blocks if the descriptor is blocking.
+    /// Sends bytes, to an address unless that is nil, and returns the number of bytes sent. With `waits`, blocks if the descriptor is
+    /// blocking.
     static func send(
         _ fd: Int32, _ bytes: UnsafePointer<UInt8>, _ count: Int, to address: UnsafePointer<UInt8>?, _ addressCount: Int, waits: Bool
     ) throws(SystemError) -> Int {
@@ -140,11 +142,11 @@ enum Sockets {
         return result
     }
 
-    /// Makes a descriptor blocking or non-blocking; true if that is a change. Two system calls.
+    /// Makes a descriptor blocking or non-blocking. Returns true if this changed it. Up to two system calls.
     static func setBlocking(_ fd: Int32, _ blocks: Bool) -> Bool { preservingSystemError { linux_set_blocking(fd, blocks ? 1 : 0) > 0 } }
 }
 
 extension SystemError {
-    /// After `accept` has failed: whether there will never be a client on this descriptor.
+    /// After `accept` has failed: whether no client will ever arrive at this descriptor.
     var isNoListener: Bool { number == EINVAL || number == ENOTSOCK || number == EOPNOTSUPP || number == EBADF }
 }
