@@ -1,7 +1,7 @@
 import CLinux
 
-/// A growable array of plain values, in blocks that stay where they are: growing copies no elements, and leaves no memory behind that is
-/// too small for the next size. For long tables that are not read on hot paths, since each access reads the table of blocks, too.
+/// A growable array of plain values in blocks that never move: growing copies no elements and leaves behind no memory that is too small for
+/// the next size. For long tables that are not read on hot paths, since each access also reads the table of blocks.
 ///
 /// Not thread-safe: guarded by whatever guards its owner. Calls no user code.
 struct BlockList<Element: BitwiseCopyable>: ~Copyable {
@@ -16,7 +16,7 @@ struct BlockList<Element: BitwiseCopyable>: ~Copyable {
 
     deinit { for index in 0..<blocks.count { free(blocks[index]) } }
 
-    /// O(1).
+    /// The element at `index`, which must exist. O(1).
     subscript(index: Int) -> Element {
         get { address(index).pointee }
         set { address(index).pointee = newValue }
@@ -26,7 +26,7 @@ struct BlockList<Element: BitwiseCopyable>: ~Copyable {
         blocks[index &>> Self.blockShift] + (index & (Self.blockSize - 1))
     }
 
-    /// Makes room for `total` elements; false if out of memory. Amortized O(1).
+    /// Makes room for `total` elements. Returns false if out of memory. Amortized O(1).
     mutating func reserve(_ total: Int) -> Bool {
         while blocks.count * Self.blockSize < total {
             guard blocks.reserve(blocks.count + 1), let memory = malloc(Self.blockSize * MemoryLayout<Element>.stride) else { return false }
@@ -35,7 +35,7 @@ struct BlockList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
-    /// Adds an element at the end; false if out of memory. Amortized O(1).
+    /// Appends an element. Returns false if out of memory. Amortized O(1).
     mutating func append(_ element: Element) -> Bool {
         guard reserve(count + 1) else { return false }
         address(count).pointee = element

@@ -1,13 +1,13 @@
-/// Functions on arrays of bytes. Pure; any thread.
+/// Functions on arrays of bytes. Pure. Any thread.
 enum Bytes {
-    /// FNV-1a. O(n).
+    /// Returns the FNV-1a hash of the bytes. O(n).
     static func hash(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> UInt32 {
         var hash: UInt32 = 0x811C_9DC5
         for index in 0..<count { hash = (hash ^ UInt32(bytes[index])) &* 0x0100_0193 }
         return hash
     }
 
-    /// Spreads the bits of a pointer or of a client's hash over the word (the last steps of splitmix64). O(1).
+    /// Distributes the bits of a pointer or of a client's hash over the whole word (the last steps of splitmix64). O(1).
     static func mix(_ value: UInt) -> UInt {
         var mixed = value
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -15,13 +15,13 @@ enum Bytes {
         return mixed ^ (mixed >> 31)
     }
 
-    /// Whether all bytes are ASCII. O(n).
+    /// Returns whether all bytes are ASCII. O(n).
     static func isASCII(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Bool {
         for index in 0..<count where bytes[index] >= 0x80 { return false }
         return true
     }
 
-    /// Whether the bytes are well-formed UTF-8: shortest forms, no surrogates, nothing above U+10FFFF. O(n).
+    /// Returns whether the bytes are well-formed UTF-8: shortest forms, no surrogates, nothing above U+10FFFF. O(n).
     static func isUTF8(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Bool {
         var index = 0
         while index < count {
@@ -51,14 +51,14 @@ enum Bytes {
         return true
     }
 
-    /// An ASCII letter in lower case; any other byte unchanged. O(1).
+    /// Returns an ASCII letter in lower case, and any other byte unchanged. O(1).
     static func lower(_ byte: UInt8) -> UInt8 { byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte }
 
-    /// Whether a byte is an ASCII digit. O(1).
+    /// Returns whether a byte is an ASCII digit. O(1).
     static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
-    /// Converts UTF-16 to UTF-8 with a terminating 0; a surrogate without its partner becomes U+FFFD. Returns the number of bytes
-    /// without the 0, at most 3 per unit. O(n).
+    /// Converts UTF-16 to UTF-8 with a terminating 0. A surrogate without its partner becomes U+FFFD. Returns the number of bytes without
+    /// the 0, which is at most 3 per unit. O(n).
     static func encode(_ units: UnsafePointer<UInt16>, _ count: Int, into bytes: UnsafeMutablePointer<UInt8>) -> Int {
         var (index, size) = (0, 0)
         func put(_ byte: UInt32) {

@@ -1,34 +1,34 @@
 import CLinux
 
-/// What orders a heap. A total order is not needed: equal keys come out in any order.
+/// The order of a heap's elements. A total order is not required: elements with equal keys come out in any order.
 protocol HeapKey {
-    /// Whether `left` comes out first. O(1), pure.
+    /// Returns whether `left` comes out first. O(1), pure.
     static func precedes(_ left: Self, _ right: Self) -> Bool
 
-    /// A key that no key comes after.
+    /// A key that precedes no other key.
     static var last: Self { get }
 }
 
 /// A 4-ary min-heap of (key, position) pairs in one array.
 ///
-/// An element is known by the address of its own `position` field, which the heap keeps equal to the
-/// element's index, so that any element can be removed or moved in O(log n) without a search. Keys lie
-/// in the array: sifting compares neighbours without touching the elements.
+/// An element is identified by the address of its own `position` field, which the heap keeps equal to the element's index. So any element
+/// can be removed or moved in O(log n) without a search. Keys are stored in the array: sifting compares neighbors without accessing the
+/// elements.
 ///
 /// Not thread-safe: guarded by whatever guards its owner. Calls no user code.
 struct IndexedHeap<Key: HeapKey>: ~Copyable {
     typealias Position = UnsafeMutablePointer<UInt32>
 
-    /// An element as it lies in the array.
+    /// An element as it is stored in the array.
     struct Entry {
         var key: Key
         var position: Position
     }
 
-    /// The value of a position whose element is in no heap.
+    /// The position of an element that is in no heap.
     static var absent: UInt32 { .max }
 
-    /// The elements are always followed by three entries with the last key, so that an element with children has four.
+    /// The array. The elements are always followed by three entries with the last key, so that an element with children has four of them.
     private var entries: UnsafeMutablePointer<Entry>?
     private(set) var count = 0
     private var capacity = 0
@@ -37,23 +37,23 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
 
     deinit { free(entries) }
 
-    /// Whether there is room for `total` elements, so that the next insertions cannot fail. O(1).
+    /// Returns whether there is room for `total` elements, so that inserting up to that number cannot fail. O(1).
     func hasRoom(for total: Int) -> Bool { total <= capacity }
 
     /// The element that comes out first; nil if the heap is empty. O(1).
     var first: Entry? { count == 0 ? nil : entries.unsafelyUnwrapped[0] }
 
-    /// The element at `index`, in no particular order: for walking over all of them. O(1).
+    /// Returns the element at `index`, in no particular order, for iterating over all of them. O(1).
     func entry(at index: Int) -> Entry {
         invariant(index < count)
         return entries.unsafelyUnwrapped[index]
     }
 
-    /// The key of an element that is in the heap. O(1).
+    /// Returns the key of an element that is in the heap. O(1).
     func key(at position: Position) -> Key { entries.unsafelyUnwrapped[Int(position.pointee)].key }
 
-    /// Makes room for `total` elements, so that the next insertions cannot fail. Amortised O(1). Memory that no element has been in
-    /// is never touched: it costs addresses only.
+    /// Makes room for `total` elements, so that inserting up to that number cannot fail. Returns false if out of memory. Amortized O(1).
+    /// Memory in which no element has been stored is never touched: it costs only address space.
     @inline(never)
     mutating func reserve(_ total: Int) -> Bool {
         if total <= capacity { return true }
@@ -68,12 +68,12 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         return true
     }
 
-    /// Gives the three entries after the elements the last key.
+    /// Sets the key of the three entries after the elements to the last key.
     private func markEnd() {
         for behind in 0..<3 { entries.unsafelyUnwrapped[count + behind].key = Key.last }
     }
 
-    /// Inserts an element; false if out of memory (see `reserve`). O(log n), O(1) on average for random keys.
+    /// Inserts an element. Returns false if out of memory (see `reserve`). O(log n), O(1) on average for random keys.
     @inline(__always)
     mutating func insert(_ key: Key, _ position: Position) -> Bool {
         if count == capacity && !reserve(count + 1) { return false }
@@ -81,7 +81,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         return true
     }
 
-    /// Inserts an element for which there is room: see `reserve`.
+    /// Inserts an element for which `reserve` has made room. O(log n), O(1) on average for random keys.
     @inline(__always)
     mutating func insertReserved(_ key: Key, _ position: Position) {
         entries.unsafelyUnwrapped[count &+ 3].key = Key.last
@@ -89,7 +89,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         siftUp(Entry(key: key, position: position), from: count &- 1)
     }
 
-    /// Removes an element, whose position becomes `absent`. O(log n); O(1) on average for an element at a random place.
+    /// Removes an element and sets its position to `absent`. O(log n), O(1) on average for an element at a random position.
     @inline(__always)
     mutating func remove(_ position: Position) {
         let index = Int(position.pointee)
@@ -102,28 +102,28 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         if index != count { place(moved, at: index) }
     }
 
-    /// Removes all elements, whose positions the caller changes. O(1).
+    /// Removes all elements. The caller changes their positions. O(1).
     mutating func removeAll() {
         count = 0
         markEnd()
     }
 
-    /// Changes the key of an element that is in the heap, and moves it accordingly. O(log n).
+    /// Changes the key of an element that is in the heap and moves the element accordingly. O(log n).
     @inline(__always)
     mutating func update(_ position: Position, to key: Key) {
         invariant(Int(position.pointee) < count)
         place(Entry(key: key, position: position), at: Int(position.pointee))
     }
 
-    /// `insert` for callers that do it seldom: compiled once for each kind of key.
+    /// Like `insert`, for callers that use it rarely: compiled once for each kind of key.
     @inline(never)
     mutating func insertSlow(_ key: Key, _ position: Position) -> Bool { insert(key, position) }
-    /// `remove`, compiled once: see `insertSlow`.
+    /// Like `remove`, for callers that use it rarely: compiled once for each kind of key.
     mutating func removeSlow(_ position: Position) { remove(position) }
-    /// `update`, compiled once: see `insertSlow`.
+    /// Like `update`, for callers that use it rarely: compiled once for each kind of key.
     mutating func updateSlow(_ position: Position, to key: Key) { update(position, to: key) }
 
-    /// Puts an element where it belongs, beginning at a free index.
+    /// Stores an element where it belongs, beginning the search at a free index.
     @inline(__always)
     private mutating func place(_ entry: Entry, at index: Int) {
         if index > 0 && Key.precedes(entry.key, entries.unsafelyUnwrapped[(index &- 1) >> 2].key) {
@@ -133,7 +133,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         }
     }
 
-    /// Puts an element at a free index, after moving down the parents that come out later.
+    /// Stores an element, beginning at a free index, after moving down the parents that come out later.
     @inline(__always)
     private mutating func siftUp(_ entry: Entry, from start: Int) {
         let base = entries.unsafelyUnwrapped
@@ -149,7 +149,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         entry.position.pointee = UInt32(truncatingIfNeeded: hole)
     }
 
-    /// Puts an element at a free index, after moving up the children that come out earlier.
+    /// Stores an element, beginning at a free index, after moving up the children that come out earlier.
     @inline(__always)
     private mutating func siftDown(_ entry: Entry, from start: Int) {
         let base = entries.unsafelyUnwrapped
@@ -167,8 +167,8 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         entry.position.pointee = UInt32(truncatingIfNeeded: hole)
     }
 
-    /// The index of the neighbour that comes out first, of four; of equal ones the first, so never an entry after the end. Which one cannot
-    /// be predicted, so comparisons are added up instead of branching.
+    /// Returns the index of the sibling that comes out first, of four; of equal ones the first, so never that of an entry after the end.
+    /// The result is unpredictable, so comparisons are combined arithmetically instead of branching.
     private static func leastOfFour(_ base: UnsafeMutablePointer<Entry>, _ first: Int) -> Int {
         let left = first &+ (Key.precedes(base[first &+ 1].key, base[first].key) ? 1 : 0)
         let right = first &+ 2 &+ (Key.precedes(base[first &+ 3].key, base[first &+ 2].key) ? 1 : 0)

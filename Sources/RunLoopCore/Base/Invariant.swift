@@ -1,12 +1,12 @@
-/// Ends the process if `condition` is false: the library itself has a bug. Callers' mistakes are reported instead, by
-/// `Object/Misuse.swift`.
+/// Ends the process if `condition` is false, which means that the library itself has a bug. Callers' mistakes are reported by
+/// `Object/Misuse.swift` instead.
 ///
-/// O(1), any thread, calls no user code. Also checked in release builds.
+/// Also checked in release builds. O(1). Any thread. Calls no user code.
 func invariant(_ condition: @autoclosure () -> Bool) {
     if !condition() { brokenInvariant() }
 }
 
-/// Ends the process. Not inlined, so that a check costs only a comparison and a branch where it is made.
+/// Ends the process. Not inlined, so that a check costs only a comparison and a branch at the place where it is made.
 @inline(never)
 func brokenInvariant() -> Never {
     fatalError("runloop: broken invariant")

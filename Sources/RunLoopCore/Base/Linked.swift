@@ -1,11 +1,11 @@
-/// An element of a doubly linked list, which has the pointers to its neighbours: adding and removing it takes no memory. A list is
-/// the pointer to its first element.
+/// An element of a doubly linked list. It contains the pointers to its neighbors, so adding and removing it allocates no memory. A list is
+/// a pointer to its first element.
 ///
-/// Guarded by whatever guards the list. An element is in one list at a time.
+/// Guarded by whatever guards the list. An element is in at most one list at a time.
 protocol Linked: ~Copyable {
-    /// nil for the first element, and for one that is in no list.
+    /// The previous element; nil for the first element, and for one that is in no list.
     var previous: UnsafeMutablePointer<Self>? { get set }
-    /// nil for the last element.
+    /// The next element; nil for the last element.
     var following: UnsafeMutablePointer<Self>? { get set }
 }
 
@@ -17,7 +17,7 @@ extension UnsafeMutablePointer where Pointee: Linked & ~Copyable {
         first = self
     }
 
-    /// Removes the element from its list; false if it is in none. O(1).
+    /// Removes the element from its list. Returns false if it is in no list. O(1).
     @inline(__always)
     @discardableResult
     func unlink(from first: inout Self?) -> Bool {
@@ -34,7 +34,7 @@ extension UnsafeMutablePointer where Pointee: Linked & ~Copyable {
         return true
     }
 
-    /// The first element from this one on for which `condition` holds; nil if there is none. O(n).
+    /// Returns the first element, from this one on, for which `condition` holds; nil if there is none. O(n).
     @inline(__always)
     func first(where condition: (Self) -> Bool) -> Self? {
         var next: Self? = self
@@ -43,13 +43,13 @@ extension UnsafeMutablePointer where Pointee: Linked & ~Copyable {
     }
 }
 
-/// A list in the order in which elements were added. Guarded, with their links, by whatever guards its owner.
+/// A list that keeps the order in which elements were added. Guarded, together with the elements' links, by whatever guards its owner.
 struct LinkedQueue<Element: Linked & ~Copyable>: BitwiseCopyable {
     /// The oldest element.
     private(set) var first: UnsafeMutablePointer<Element>?
     private var last: UnsafeMutablePointer<Element>?
 
-    /// Adds an element, which is in no list, at the end. O(1).
+    /// Appends an element, which must be in no list. O(1).
     @inline(__always)
     mutating func append(_ element: UnsafeMutablePointer<Element>) {
         element.pointee.previous = last
@@ -58,7 +58,7 @@ struct LinkedQueue<Element: Linked & ~Copyable>: BitwiseCopyable {
         if first == nil { first = element }
     }
 
-    /// Removes an element; does nothing if it is in no list. O(1).
+    /// Removes an element. Does nothing if it is in no list. O(1).
     @inline(__always)
     mutating func remove(_ element: UnsafeMutablePointer<Element>) {
         if last == element { last = element.pointee.previous }

@@ -1,7 +1,7 @@
 import CLinux
 
-/// A growable array of plain values (pointers, small structs without destructors) that owns its memory. Used instead of Swift's
-/// Array, which retains, checks, and traps where this library has to report "out of memory" and continue.
+/// A growable array of plain values (pointers, small structs without destructors) that owns its memory. Used instead of Swift's Array,
+/// which retains, checks, and traps where this library has to report "out of memory" and continue.
 ///
 /// Not thread-safe: guarded by whatever guards its owner. Calls no user code.
 struct PlainList<Element: BitwiseCopyable>: ~Copyable {
@@ -12,35 +12,35 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
 
     deinit { free(memory.start) }
 
-    /// The first element's address; nil until the list has memory.
+    /// The address of the first element; nil until the list has memory.
     var elements: UnsafeMutablePointer<Element>? { memory.start?.assumingMemoryBound(to: Element.self) }
 
-    /// `elements` when there is memory.
+    /// The value of `elements` in a list that has memory.
     private var base: UnsafeMutablePointer<Element> { memory.start.unsafelyUnwrapped.assumingMemoryBound(to: Element.self) }
 
-    /// O(1).
+    /// The number of elements for which there is memory. O(1).
     var capacity: Int { memory.capacity }
 
-    /// O(1).
+    /// The element at `index`, which must exist. O(1).
     subscript(index: Int) -> Element {
         get { base[index] }
         set { base[index] = newValue }
     }
 
-    /// Makes room for `total` elements; false if out of memory. Amortized O(1).
+    /// Makes room for `total` elements. Returns false if out of memory. Amortized O(1).
     @inline(never)
     mutating func reserve(_ total: Int) -> Bool { reserveInlined(total) }
 
-    /// `reserve` for hot paths.
+    /// Like `reserve`, for hot paths.
     mutating func reserveInlined(_ total: Int) -> Bool {
         total <= capacity || memory.grow(atLeast: total, stride: MemoryLayout<Element>.stride)
     }
 
-    /// Adds an element at the end; false if out of memory. Amortized O(1).
+    /// Appends an element. Returns false if out of memory. Amortized O(1).
     @inline(never)
     mutating func append(_ element: Element) -> Bool { appendInlined(element) }
 
-    /// `append` for hot paths.
+    /// Like `append`, for hot paths.
     @inline(__always)
     mutating func appendInlined(_ element: Element) -> Bool {
         if count == capacity && !memory.grow(atLeast: count &+ 1, stride: MemoryLayout<Element>.stride) { return false }
@@ -49,7 +49,7 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
-    /// Inserts an element at `index`; false if out of memory. O(n).
+    /// Inserts an element at `index`. Returns false if out of memory. O(n).
     mutating func insert(_ element: Element, at index: Int) -> Bool {
         guard append(element) else { return false }
         let base = base
@@ -62,7 +62,7 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
-    /// Inserts the elements of another list before all others; false if out of memory. O(n).
+    /// Inserts the elements of another list at the front. Returns false if out of memory. O(n).
     mutating func prepend(_ others: borrowing PlainList<Element>) -> Bool {
         guard reserve(count + others.count), let elements, let first = others.elements else { return others.count == 0 }
         memmove(elements + others.count, elements, count * MemoryLayout<Element>.stride)
@@ -71,21 +71,21 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
-    /// O(1).
+    /// Exchanges two elements. O(1).
     func swapAt(_ one: Int, _ other: Int) {
         let element = base[one]
         base[one] = base[other]
         base[other] = element
     }
 
-    /// Removes an element; the others keep their order. O(n).
+    /// Removes an element and keeps the order of the others. O(n).
     mutating func remove(at index: Int) {
         let base = base
         for next in (index + 1)..<max(count, index + 1) { base[next - 1] = base[next] }
         count -= 1
     }
 
-    /// Removes all elements from `newCount` on. O(1).
+    /// Removes the elements from index `newCount` on. Keeps the memory. O(1).
     mutating func truncate(to newCount: Int) { count = newCount }
 
     /// Removes all elements and frees the memory. O(1).
@@ -96,12 +96,12 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     }
 }
 
-/// The memory of a list, whatever its elements are, so that lists of all types share one function that grows them.
+/// The memory of a list, independent of the type of its elements, so that lists of all types share the function that grows them.
 private struct ListMemory {
     var start: UnsafeMutableRawPointer?
     var capacity = 0
 
-    /// Makes room for twice as many elements, or for `total` if that is more; false if out of memory: then nothing has changed.
+    /// Makes room for twice as many elements, or for `total` if that is more. Returns false, without a change, if out of memory.
     @inline(never)
     mutating func grow(atLeast total: Int, stride: Int) -> Bool {
         let wanted = max(max(total, capacity * 2), 8)

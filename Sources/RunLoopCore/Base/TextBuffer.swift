@@ -1,7 +1,7 @@
 import CLinux
 
-/// Builds a short text (a diagnostic, a description) without allocating; what does not fit is cut off. Used instead of Swift's
-/// String, which would bring Unicode tables into the library.
+/// Builds a short text (a diagnostic, a description) without allocating; text that does not fit is cut off. Used instead of Swift's String,
+/// which would add Unicode tables to the library.
 struct TextBuffer: ~Copyable {
     static var capacity: Int { 1000 }
 
@@ -13,7 +13,7 @@ struct TextBuffer: ~Copyable {
         count = 0
     }
 
-    /// Calls `body` with an empty buffer on the stack.
+    /// Calls `body` with an empty buffer on the stack, and returns its result.
     static func build<Result>(_ body: (inout TextBuffer) -> Result) -> Result {
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: capacity + 1) { memory in
             var text = TextBuffer(memory.baseAddress.unsafelyUnwrapped)
@@ -29,7 +29,7 @@ struct TextBuffer: ~Copyable {
     @inline(never)
     mutating func append(_ source: UnsafePointer<UInt8>, _ length: Int) {
         var fitting = min(length, Self.capacity - count)
-        // Do not cut in the middle of a character: the text must remain UTF-8.
+        // Do not cut within a character: the text must remain UTF-8.
         while fitting > 0 && fitting < length && source[fitting] & 0xC0 == 0x80 { fitting -= 1 }
         memcpy(bytes + count, source, fitting)
         count += fitting
@@ -44,14 +44,14 @@ struct TextBuffer: ~Copyable {
         }
     }
 
-    /// Appends a text, then a number in decimal. O(n).
+    /// Appends a literal, followed by a decimal number. O(n).
     @inline(never)
     mutating func append(_ name: Name, decimal value: Int) {
         append(name)
         append(decimal: value)
     }
 
-    /// Appends a number in decimal. O(digits).
+    /// Appends a decimal number. O(digits).
     @inline(never)
     mutating func append(decimal value: Int) {
         if value < 0 { append(UInt8(ascii: "-")) }
@@ -64,10 +64,10 @@ struct TextBuffer: ~Copyable {
         appendDigits(UInt(bitPattern: address), radix: 16)
     }
 
-    /// Appends a number with three digits after the point.
+    /// Appends a number with three digits after the decimal point.
     mutating func append(seconds value: Double) { append(value, isExact: false) }
 
-    /// Appends a number with as many digits as distinguish it from all others.
+    /// Appends a number with enough digits to distinguish it from all others.
     mutating func append(double value: Double) { append(value, isExact: true) }
 
     @inline(never)
@@ -84,23 +84,23 @@ struct TextBuffer: ~Copyable {
         append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
     }
 
-    /// Whether `room` bytes are left. If not, removes what has been appended since the text had `start` bytes.
+    /// Returns whether there is room for `room` more bytes. If not, removes what has been appended since the text was `start` bytes long.
     mutating func keep(since start: Int, leaving room: Int) -> Bool {
         if count <= Self.capacity - room { return true }
         count = start
         return false
     }
 
-    /// Calls `body` with the bytes so far.
+    /// Calls `body` with the text, and returns its result.
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>, Int) -> Result) -> Result { body(bytes, count) }
 
-    /// Calls `body` with the bytes so far and a newline, for which there is always room.
+    /// Calls `body` with the text and a newline, for which there is always room.
     func withLine(_ body: (UnsafePointer<UInt8>, Int) -> Void) {
         bytes[count] = UInt8(ascii: "\n")
         body(bytes, count + 1)
     }
 
-    /// Calls `body` with the bytes so far and a terminating 0.
+    /// Calls `body` with the text and a terminating 0, and returns its result.
     func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
         bytes[count] = 0
         return body(UnsafeRawPointer(bytes).assumingMemoryBound(to: CChar.self))
