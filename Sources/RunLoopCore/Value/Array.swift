@@ -1,11 +1,11 @@
 import CLinux
 import CRunLoop
 
-/// RLArray: pointers, which are retained and compared by the callbacks that the array was created with.
+/// RLArray: an array of pointers, which are retained and compared by the callbacks that the array was created with.
 ///
-/// The values of an immutable array directly follow this struct, those of a mutable one are in a separate block. A mutable array belongs to
-/// one thread at a time. Callbacks are called only while the array is consistent, and what was read before a call is read again after it; so
-/// a callback that changes the array can damage its contents, but nothing else.
+/// The values of an immutable array directly follow this struct; those of a mutable array are in a separate block. A mutable array belongs
+/// to one thread at a time. Callbacks are called only while the array is consistent, and what was read before a callback is read again
+/// after it. So a callback that changes the array can damage its contents, but nothing else.
 struct ArrayStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .array }
 
@@ -20,7 +20,7 @@ struct ArrayStorage: ObjectStorage, ~Copyable {
 typealias ArrayPointer = UnsafeMutablePointer<ArrayStorage>
 
 extension ArrayPointer {
-    /// An immutable array; nil with ENOMEM. One allocation. Any thread. Calls retain.
+    /// Creates an immutable array. Returns nil with ENOMEM if out of memory. One allocation. Any thread. Calls retain.
     static func create(_ source: UnsafePointer<UnsafeRawPointer?>?, count: Int, _ elements: ElementCalls) -> ArrayPointer? {
         let (bytes, tooMany) = count.multipliedReportingOverflow(by: MemoryLayout<UnsafeRawPointer?>.stride)
         let (size, tooLarge) = bytes.addingReportingOverflow(MemoryLayout<ArrayStorage>.stride)
@@ -37,7 +37,7 @@ extension ArrayPointer {
         return array
     }
 
-    /// A mutable array without values; nil with ENOMEM. Two allocations. Any thread.
+    /// Creates a mutable array without values. Returns nil with ENOMEM if out of memory. Two allocations. Any thread.
     static func createMutable(capacity: Int, _ elements: ElementCalls) -> ArrayPointer? {
         guard let values = allocateValues(capacity) else { return nil }
         guard let memory = malloc(MemoryLayout<ArrayStorage>.size) else {
@@ -52,21 +52,22 @@ extension ArrayPointer {
         return array
     }
 
-    /// Room for `count` values; nil with ENOMEM.
+    /// Allocates memory for `count` values. Returns nil with ENOMEM if out of memory.
     private static func allocateValues(_ count: Int) -> UnsafeMutablePointer<UnsafeRawPointer?>? {
         let (size, overflow) = count.multipliedReportingOverflow(by: MemoryLayout<UnsafeRawPointer?>.stride)
         if overflow { systemError = ENOMEM }
         return overflow ? nil : malloc(Swift.max(size, 1))?.assumingMemoryBound(to: UnsafeRawPointer?.self)
     }
 
-    /// An immutable copy; of an immutable array the array itself, retained. nil with ENOMEM.
+    /// Returns an immutable copy; for an immutable array the array itself, retained. Returns nil with ENOMEM if out of memory. Calls
+    /// retain.
     func immutableCopy() -> ArrayPointer? {
         if pointee.isMutable { return Self.create(pointee.values, count: pointee.count, pointee.elements) }
         pointee.header.retain()
         return self
     }
 
-    /// Releases a reference. Any thread. The last one calls release for each value.
+    /// Releases a reference. The last one calls release for each value. Any thread.
     func release() {
         guard pointee.header.release() else { return }
         for index in 0..<pointee.count { pointee.elements.released(pointee.values[index]) }
@@ -78,14 +79,14 @@ extension ArrayPointer {
     /// The value at an index; nil outside the array. O(1).
     subscript(value index: Int) -> UnsafeRawPointer? { index >= 0 && index < pointee.count ? pointee.values[index] : nil }
 
-    /// The index of the first of `length` values from `start` on that equals `value`; nil if none does. O(n). Calls equal.
+    /// Returns the index of the first of `length` values from `start` on that equals `value`; nil if none does. O(n). Calls equal.
     @inline(never)
     func firstIndex(of value: UnsafeRawPointer?, from start: Int, _ length: Int) -> Int? {
         for index in start..<(start + length) where pointee.elements.areEqual(value, self[value: index]) { return index }
         return nil
     }
 
-    /// Whether both have equal values in the same order. O(n). Calls equal.
+    /// Returns whether both arrays have equal values in the same order. O(n). Calls equal.
     func equals(_ other: ArrayPointer) -> Bool {
         if self == other { return true }
         if pointee.count != other.pointee.count { return false }
@@ -94,8 +95,8 @@ extension ArrayPointer {
         return true
     }
 
-    /// Replaces `length` values from `start` on by `count` new ones. False with ENOMEM, or if a callback has made the array too short: then
-    /// nothing has changed. O(n). Calls retain for the new ones, then release for the old ones.
+    /// Replaces `length` values from `start` on by `count` new ones. Returns false, without a change, with ENOMEM if out of memory, or if a
+    /// callback has made the array too short. O(n). Calls retain for the new values, then release for the old ones.
     @inline(never)
     func replace(_ start: Int, _ length: Int, with new: UnsafePointer<UnsafeRawPointer?>?, count: Int) -> Bool {
         let few = 16
@@ -114,7 +115,7 @@ extension ArrayPointer {
         }
     }
 
-    /// `replace` without callbacks: copies the old values to `removed`.
+    /// Does what `replace` does without calling callbacks, and copies the old values to `removed`.
     private func exchange(
         _ start: Int, _ length: Int, for added: UnsafePointer<UnsafeRawPointer?>, count: Int,
         into removed: UnsafeMutablePointer<UnsafeRawPointer?>
@@ -130,7 +131,7 @@ extension ArrayPointer {
         return true
     }
 
-    /// Makes room for `wanted` values; false with ENOMEM. Amortised O(1).
+    /// Makes room for `wanted` values. Returns false with ENOMEM if out of memory. Amortized O(1).
     private func reserve(_ wanted: Int) -> Bool {
         if wanted <= pointee.capacity { return true }
         let capacity = max(max(wanted, pointee.capacity * 2), 8)
@@ -140,9 +141,9 @@ extension ArrayPointer {
         return true
     }
 
-    /// Sorts `length` values from `start` on; equal values keep their order. False with ENOMEM: then nothing has changed. O(n log
-    /// n), allocates. Calls the comparator, which sees the unsorted array; what it changes there is overwritten, and an array that it
-    /// makes too short is left alone.
+    /// Sorts `length` values from `start` on; equal values keep their order. Returns false with ENOMEM, without a change, if out of memory.
+    /// O(n log n), allocates. Calls the comparator, which sees the unsorted array. Changes that it makes there are overwritten; if it makes
+    /// the array too short, the array is left as it is.
     func sort(_ start: Int, _ length: Int, _ comparator: ElementComparator, _ context: UnsafeMutableRawPointer?) -> Bool {
         if length < 2 { return true }
         let stride = MemoryLayout<UnsafeRawPointer?>.stride
@@ -173,8 +174,8 @@ extension ArrayPointer {
         return true
     }
 
-    /// The index of the first of `length` sorted values from `start` on that is not less than `value`; `start + length` if all are less.
-    /// O(log n). Calls the comparator.
+    /// Returns the index of the first of `length` sorted values from `start` on that is not less than `value`; `start + length` if all are
+    /// less. O(log n). Calls the comparator.
     func sortedIndex(
         of value: UnsafeRawPointer?, _ start: Int, _ length: Int, _ comparator: ElementComparator,
         _ context: UnsafeMutableRawPointer?

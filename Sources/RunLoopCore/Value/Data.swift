@@ -1,12 +1,12 @@
 import CLinux
 
-/// RLData: bytes. The bytes of immutable data directly follow this struct, unless the client has passed a block of its own; those of mutable
-/// data are in a separate block. Mutable data belongs to one thread at a time.
+/// RLData: a sequence of bytes. The bytes of immutable data directly follow this struct, unless the client has passed its own block; those
+/// of mutable data are in a separate block. Mutable data belongs to one thread at a time.
 struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
-    /// Where the bytes are, and what frees them. `behind`: directly after the struct; `given`: a client's block, which we free; `noCopy`: a
-    /// client's block, which we do not free; `growing`: the block of mutable data.
+    /// Where the bytes are stored, and what frees them. `behind`: directly after the struct. `given`: in a client's block, which the
+    /// library frees. `noCopy`: in a client's block, which the library does not free. `growing`: in the block of mutable data.
     enum PayloadLocation: UInt8 {
         case behind, given, noCopy, growing
         /// After the struct, in memory of `smallSlab`.
@@ -23,7 +23,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
     var capacity: Int
     var bytes: UnsafeMutablePointer<UInt8>
 
-    /// Memory for a struct that is followed by a few bytes.
+    /// Memory for structs that are followed by a few bytes.
     static let smallSlab = Slab(size: smallSlabSize)
     static var smallSlabSize: Int { 128 }
 }
@@ -31,7 +31,7 @@ struct DataStorage: ObjectStorage, ~Copyable {
 typealias DataPointer = UnsafeMutablePointer<DataStorage>
 
 extension DataPointer {
-    /// A copy of `count` bytes, with one reference; nil with ENOMEM. One allocation. Any thread.
+    /// Creates a copy of `count` bytes, with one reference. Returns nil with ENOMEM if out of memory. One allocation. Any thread.
     @inline(never)
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> DataPointer? {
         let offset = MemoryLayout<DataStorage>.stride
@@ -45,7 +45,7 @@ extension DataPointer {
         return create(in: memory, .behind, bytes, count: count, capacity: count)
     }
 
-    /// `create` for data that is created very often: a small copy costs no allocation. `threadContext`: the calling thread's.
+    /// Like `create`, for data that is created very often: a small copy costs no allocation. `threadContext` is the calling thread's.
     static func createPooled(_ source: UnsafePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         guard count <= DataStorage.smallSlabSize - MemoryLayout<DataStorage>.stride,
             let memory = DataStorage.smallSlab.allocate(threadContext)
@@ -57,27 +57,27 @@ extension DataPointer {
         return create(in: memory, .pooled, bytes, count: count, capacity: count)
     }
 
-    /// Memory into which the calling thread may receive up to `receivedLimit` bytes, to be passed to `createReceived`; nil if out
-    /// of memory. Aligned to 16 bytes.
+    /// Returns memory into which the calling thread may receive up to `receivedLimit` bytes, for `createReceived`; nil if out of memory.
+    /// Aligned to 16 bytes. `threadContext` is the calling thread's.
     static func receivingMemory(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         threadContext.pointee.scratch().map { $0 + room }
     }
 
-    /// The distance from the struct to the bytes, if they follow it.
+    /// The distance from the struct to the bytes that follow it.
     private var offset: Int { UnsafeRawPointer(pointee.bytes) - UnsafeRawPointer(self) }
 
     private static var room: Int { (MemoryLayout<DataStorage>.stride + 15) & ~15 }
     static var receivedLimit: Int { ThreadContext.scratchSize - room }
 
-    /// Data of bytes that were received into `receivingMemory`, or of a part of them; nil with ENOMEM. A long part is not copied: the data
-    /// takes the memory over. The thread that received them.
+    /// Creates data from bytes that were received into `receivingMemory`, or from a part of them. Returns nil with ENOMEM if out of memory.
+    /// A long part is not copied: the data takes over the memory. Called by the thread that received the bytes.
     static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         let bytes = source.assumingMemoryBound(to: UInt8.self)
         return count < ThreadContext.scratchSize / 2
             ? createPooled(bytes, count: count, threadContext) : keepReceived(bytes, count: count, threadContext)
     }
 
-    /// Data in the thread's temporary memory itself, which the thread gives up.
+    /// Creates data within the thread's temporary memory itself, which the thread gives up.
     @inline(never)
     private static func keepReceived(_ bytes: UnsafeMutablePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer)
         -> DataPointer?
@@ -87,8 +87,8 @@ extension DataPointer {
         return create(in: memory, .received, bytes, count: count, capacity: count)
     }
 
-    /// Data that uses a block of the caller's, of `capacity` bytes; nil with ENOMEM: then the block stays the caller's. One allocation. Any
-    /// thread.
+    /// Creates data that uses a block of the caller's, of `capacity` bytes. Returns nil with ENOMEM if out of memory: the caller then keeps
+    /// the block. One allocation. Any thread.
     static func create(
         around bytes: UnsafeMutablePointer<UInt8>, count: Int, capacity: Int? = nil, _ location: DataStorage.PayloadLocation
     ) -> DataPointer? {
@@ -96,7 +96,7 @@ extension DataPointer {
         return create(in: memory, location, bytes, count: count, capacity: capacity ?? count)
     }
 
-    /// Mutable data without bytes; nil with ENOMEM. Two allocations. Any thread.
+    /// Creates mutable data without bytes. Returns nil with ENOMEM if out of memory. Two allocations. Any thread.
     static func createMutable(capacity: Int) -> DataPointer? {
         guard let block = malloc(Swift.max(capacity, 1)) else { return nil }
         guard let memory = malloc(MemoryLayout<DataStorage>.size) else {
@@ -116,8 +116,8 @@ extension DataPointer {
         return data
     }
 
-    /// Data of the bytes that `fill` writes into room for `capacity` bytes; `fill` returns how many. nil with ENOMEM: then `fill` has not
-    /// been called. Frees the rest of the room, if it is large. Two allocations at most. Any thread.
+    /// Creates data from bytes that `fill` writes into memory for `capacity` bytes; `fill` returns their number. Returns nil with ENOMEM,
+    /// without a call of `fill`, if out of memory. Frees the rest of the memory if it is large. Two allocations at most. Any thread.
     static func create(capacity: Int, _ fill: (UnsafeMutablePointer<UInt8>) -> Int) -> DataPointer? {
         guard let data = create(nil, count: capacity) else { return nil }
         let count = fill(data.pointee.bytes)
@@ -129,7 +129,7 @@ extension DataPointer {
         return moved
     }
 
-    /// Releases a reference; the last one frees the object and, unless they are `noCopy`, its bytes. Any thread.
+    /// Releases a reference. The last one frees the object and its bytes, unless these are `noCopy`. Any thread.
     func release() {
         guard pointee.header.releaseInlined() else { return }
         pointee.header.tag = 0
@@ -144,10 +144,10 @@ extension DataPointer {
         free(self)
     }
 
-    /// Data with these bytes that may be kept longer than the current call: this object, retained, if its bytes cannot change;
-    /// otherwise a copy. nil with ENOMEM.
+    /// Returns data with these bytes that may be kept longer than the current call: this object, retained, if its bytes cannot change;
+    /// otherwise a copy. Returns nil with ENOMEM if out of memory.
     func lastingCopy() -> DataPointer? {
-        // Bytes that are not copied are valid only until the data is destroyed, and the client relies on when that is.
+        // Bytes that are `noCopy` are valid only until the data is destroyed, and the client relies on when that is.
         if pointee.payloadLocation == .growing || pointee.payloadLocation == .noCopy { return Self.create(bytes, count: pointee.count) }
         pointee.header.retain()
         return self
@@ -156,18 +156,18 @@ extension DataPointer {
     /// The bytes. Valid until the object is destroyed or, if it is mutable, changed. O(1).
     var bytes: UnsafePointer<UInt8> { UnsafePointer(pointee.bytes) }
 
-    /// Whether both have the same bytes. O(n). Any thread.
+    /// Returns whether both objects have the same bytes. O(n). Any thread.
     func equals(_ other: DataPointer) -> Bool {
         self == other || (pointee.count == other.pointee.count && memcmp(bytes, other.bytes, pointee.count) == 0)
     }
 
-    /// Replaces `length` bytes from `start` on by `count` bytes of `source` (zeroes if nil), which may point into the data itself.
-    /// False with ENOMEM: then nothing has changed. O(n).
+    /// Replaces `length` bytes from `start` on by `count` bytes of `source` (zeros if nil), which may point into the data itself. Returns
+    /// false with ENOMEM, without a change, if out of memory. O(n).
     @inline(never)
     func replace(_ start: Int, _ length: Int, with source: UnsafePointer<UInt8>?, count: Int) -> Bool {
         let rest = pointee.count - start - length
         let (total, overflow) = (start + rest).addingReportingOverflow(count)
-        // A source in the data itself moves with it.
+        // A source within the data would be moved together with it.
         var copy: UnsafeMutableRawPointer?
         var source = source
         if let given = source, given < bytes + pointee.count, bytes < given + count, count > 0 {
@@ -188,7 +188,7 @@ extension DataPointer {
         return true
     }
 
-    /// Makes room for `wanted` bytes; false if out of memory. Amortised O(1).
+    /// Makes room for `wanted` bytes. Returns false if out of memory. Amortized O(1).
     private func reserve(_ wanted: Int) -> Bool {
         if wanted <= pointee.capacity { return true }
         let capacity = Swift.max(Swift.max(wanted, pointee.capacity &* 2), 16)
@@ -198,8 +198,8 @@ extension DataPointer {
         return true
     }
 
-    /// The index of the first occurrence of `pattern` in a part of the bytes, or of the last one; nil if there is none. `anchored`:
-    /// only at the beginning of the part, or at its end. An empty pattern does not occur. O(n × m).
+    /// Returns the index of the first occurrence of `pattern` in a part of the bytes, or with `backwards` of the last one; nil if there is
+    /// none. With `anchored`, it must be at the beginning of the part, or at its end. An empty pattern never occurs. O(n × m).
     func find(_ pattern: DataPointer, from start: Int, _ length: Int, backwards: Bool, anchored: Bool) -> Int? {
         let last = start + length - pattern.pointee.count
         guard pattern.pointee.count > 0, last >= start else { return nil }

@@ -1,18 +1,18 @@
 import CLinux
 import CRunLoop
 
-/// RLComparatorFunction: the order of two elements.
+/// RLComparatorFunction, which returns the order of two elements.
 public typealias ElementComparator = @convention(c) (UnsafeRawPointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Int
 
-/// The callbacks that a collection was created with. No other file calls them. They are user code: called with no lock held, and
-/// only while the collection is consistent.
+/// The callbacks with which a collection was created. Only this file calls them. They are user code: call without a lock held, and only
+/// while the collection is consistent.
 struct ElementCalls: BitwiseCopyable {
     private let retainElement: (@convention(c) (OpaquePointer?, UnsafeRawPointer?) -> UnsafeRawPointer?)?
     private let releaseElement: (@convention(c) (OpaquePointer?, UnsafeRawPointer?) -> Void)?
     private let equal: (@convention(c) (UnsafeRawPointer?, UnsafeRawPointer?) -> UInt8)?
     private let hashElement: (@convention(c) (UnsafeRawPointer?) -> UInt)?
 
-    /// Without callbacks: plain pointers.
+    /// Creates the callbacks of a collection of plain pointers: none.
     init() { (retainElement, releaseElement, equal, hashElement) = (nil, nil, nil, nil) }
 
     init(_ given: RLArrayCallBacks) {
@@ -31,39 +31,40 @@ struct ElementCalls: BitwiseCopyable {
         (retainElement, releaseElement, equal, hashElement) = (given.retain, given.release, given.equal, nil)
     }
 
-    /// Retains a value; returns the pointer to store.
+    /// Retains a value and returns the pointer to store. Calls user code.
     func retained(_ value: UnsafeRawPointer?) -> UnsafeRawPointer? {
         guard let retainElement else { return value }
         return retainElement(nil, value)
     }
 
-    /// Retains `count` values of a list. Reads the whole list first: the callback may change the array that the list belongs to.
+    /// Retains `count` values of a list. Reads the whole list first, because the callback may change the array to which the list belongs.
+    /// Calls user code.
     func retain(_ source: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, into stored: UnsafeMutablePointer<UnsafeRawPointer?>) {
         guard let source else { return }
         memcpy(stored, source, count * MemoryLayout<UnsafeRawPointer?>.stride)
         for index in 0..<count { stored[index] = retained(stored[index]) }
     }
 
-    /// Releases a value that was stored.
+    /// Releases a value that was stored. Calls user code.
     func released(_ value: UnsafeRawPointer?) { releaseElement?(nil, value) }
 
-    /// Whether two values are the same pointer, or equal by the client's callback.
+    /// Returns whether two values are the same pointer, or equal according to the client's callback. May call user code.
     func areEqual(_ left: UnsafeRawPointer?, _ right: UnsafeRawPointer?) -> Bool {
         if left == right { return true }
         guard let equal else { return false }
         return equal(left, right) != 0
     }
 
-    /// The hash of a value; never 0, which marks an empty bucket.
+    /// Returns the hash of a value; never 0, which marks an empty bucket. May call user code.
     func hash(_ value: UnsafeRawPointer?) -> UInt { max(1, Bytes.mix(hashElement?(value) ?? UInt(bitPattern: value))) }
 
-    /// Whether the values are retained as objects of this library.
+    /// Whether the collection retains its values as objects of this library.
     var holdsObjects: Bool { unsafeBitCast(retainElement, to: UInt.self) == unsafeBitCast(kRLTypeArrayCallBacks.retain, to: UInt.self) }
 
-    /// Whether a value may be stored: a collection that retains objects takes only objects of this library.
+    /// Returns whether a value may be stored: a collection that retains objects accepts only objects of this library.
     func takes(_ value: UnsafeRawPointer?) -> Bool { !holdsObjects || Handle.kind(of: value) != nil }
 
-    /// Whether two collections compare values with the same callback.
+    /// Returns whether two collections compare values with the same callback.
     func compares(like other: ElementCalls) -> Bool {
         unsafeBitCast(equal, to: UInt.self) == unsafeBitCast(other.equal, to: UInt.self)
     }

@@ -1,14 +1,14 @@
 import CRunLoop
 
-/// The encodings of RLString.h; strings are stored in UTF-8. Not done by iconv(3), which needs modules that a static program or a
-/// small container does not have.
+/// The encodings of RLString.h; strings are stored in UTF-8. Conversion does not use iconv(3), which needs modules that a static program or
+/// a small container lacks.
 enum Encoding {
     case ascii, utf8, latin1, macRoman
-    /// In the byte order of the machine, unless a byte order mark says otherwise.
+    /// In the machine's byte order, unless a byte order mark indicates another one.
     case utf16, utf32
     case utf16Big, utf16Little, utf32Big, utf32Little
 
-    /// The encoding with this constant; nil if RLString.h has no such encoding.
+    /// Creates the encoding with this constant; nil if RLString.h has no such encoding.
     init?(_ constant: UInt32) {
         switch constant {
         case UInt32(kRLStringEncodingASCII): self = .ascii
@@ -34,7 +34,7 @@ enum Encoding {
         }
     }
 
-    /// The largest number of bytes for one UTF-16 code unit.
+    /// The largest number of bytes needed for one UTF-16 code unit.
     var largest: Int { self == .utf8 ? 3 : width }
 
     /// Whether ASCII text has the same bytes as in UTF-8.
@@ -42,9 +42,9 @@ enum Encoding {
 
     private var isBigEndian: Bool { self == .utf16Big || self == .utf32Big }
 
-    /// The encoding in which to read bytes. Where the name has no byte order (UTF-16, UTF-32), that is the order of the mark at the
-    /// beginning; without a mark the machine's, or big-endian if `isExternal`. As in CF, UTF-16 has a mark only if `isExternal`. Adds the
-    /// size of the mark to `skip`.
+    /// Returns the encoding in which to read bytes, and adds the size of a byte order mark to `skip`. If the encoding's name has no byte
+    /// order (UTF-16, UTF-32), the mark at the beginning determines it; without a mark, it is the machine's, or big-endian with
+    /// `isExternal`. As in CF, UTF-16 has a mark only with `isExternal`.
     func resolvingMark(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, _ skip: inout Int) -> Encoding {
         guard (self == .utf16 && isExternal) || self == .utf32, count >= width else { return self }
         let little: Encoding = self == .utf16 ? .utf16Little : .utf32Little
@@ -55,14 +55,15 @@ enum Encoding {
         return isLittle ? little : big
     }
 
-    /// The code unit at an address, in this encoding's byte order.
+    /// Returns the code unit at an address, in this encoding's byte order.
     private func unit(_ bytes: UnsafePointer<UInt8>) -> UInt32 {
         var value: UInt32 = 0
         for index in 0..<width { value = value << 8 | UInt32(bytes[isBigEndian ? index : width - 1 - index]) }
         return value
     }
 
-    /// The character at `index`, which is advanced; nil if the bytes there are no character of this encoding. Not for UTF-8.
+    /// Decodes the character at `index` and advances `index`. Returns nil if the bytes there are not a character of this encoding. Not for
+    /// UTF-8.
     func decode(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ index: inout Int) -> UInt32? {
         guard count - index >= width else { return nil }
         let first = unit(bytes + index)
@@ -81,7 +82,7 @@ enum Encoding {
         }
     }
 
-    /// Writes a character as up to four bytes. Returns how many; 0 if the encoding does not have the character.
+    /// Writes a character as up to four bytes. Returns the number of bytes; 0 if the encoding does not have the character.
     func encode(_ character: UInt32, _ bytes: inout InlineArray<4, UInt8>) -> Int {
         switch self {
         case .ascii, .latin1:
@@ -123,21 +124,21 @@ enum Encoding {
     private static let roman: StaticString =
         "ÄÅÇÉÑÖÜáàâäãåçéèêëíìîïñóòôöõúùûü†°¢£§•¶ß®©™´¨≠ÆØ∞±≤≥¥µ∂∑∏π∫ªºΩæø¿¡¬√ƒ≈∆«»… ÀÃÕŒœ–—“”‘’÷◊ÿŸ⁄€‹›ﬁﬂ‡·‚„‰ÂÊÁËÈÍÎÏÌÓÔÒÚÛÙıˆ˜¯˘˙˚¸˝˛ˇ"
 
-    /// The character of a Mac Roman byte from 0x80 on. O(n).
+    /// Returns the character of a Mac Roman byte of 0x80 or more. O(n).
     private static func roman(_ byte: UInt32) -> UInt32? {
         var (index, character): (Int, UInt32) = (0, 0)
         for _ in 0x80...byte { character = next(of: roman.utf8Start, &index) }
         return character
     }
 
-    /// The Mac Roman byte of a character that is not ASCII; 0 if there is none. O(n).
+    /// Returns the Mac Roman byte of a character that is not ASCII; 0 if there is none. O(n).
     private static func roman(of character: UInt32) -> UInt8 {
         var index = 0
         for byte in 0x80...0xFF where next(of: roman.utf8Start, &index) == character { return UInt8(byte) }
         return 0
     }
 
-    /// The character at `index` of well-formed UTF-8; `index` is advanced.
+    /// Returns the character at `index` of well-formed UTF-8, and advances `index`.
     static func next(of bytes: UnsafePointer<UInt8>, _ index: inout Int) -> UInt32 {
         let first = UInt32(bytes[index])
         index += 1
@@ -151,15 +152,15 @@ enum Encoding {
         return character
     }
 
-    /// The number of UTF-16 code units of UTF-8 text. O(n).
+    /// Returns the number of UTF-16 code units of UTF-8 text. O(n).
     static func utf16Length(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int {
         var length = 0
         for index in 0..<count where bytes[index] & 0xC0 != 0x80 { length += bytes[index] >= 0xF0 ? 2 : 1 }
         return length
     }
 
-    /// Converts text to UTF-8, into `output` if it is not nil. Returns the number of bytes; nil if the text is not valid in this
-    /// encoding. O(n). Any thread.
+    /// Converts text to UTF-8, and stores it in `output` unless that is nil. Returns the number of bytes; nil if the text is not valid in
+    /// this encoding. O(n). Any thread.
     func convert(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, into output: UnsafeMutablePointer<UInt8>?) -> Int? {
         var (index, size) = (0, 0)
         let encoding = resolvingMark(bytes, count, isExternal, &index)

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-/// RLNotificationCenter. There is one in a process, static data of C; its contents are `Observances`.
+/// RLNotificationCenter. A process has one, which is static data of C; its contents are in `Observances`.
 struct NotificationCenterStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .notificationCenter }
 
@@ -12,36 +12,36 @@ struct NotificationCenterStorage: ObjectStorage, ~Copyable {
 public typealias NotificationCallback =
     @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?, OpaquePointer?, UnsafeRawPointer?, OpaquePointer?) -> Void
 
-/// The observers of the notification centre, in the order in which they were added.
+/// The observers of the notification center, in the order in which they were added.
 enum Observances {
     private struct Observance: BitwiseCopyable {
-        /// Ascending in the order of adding; never reused.
+        /// Ascending in the order in which observers are added; never reused.
         let number: UInt64
         let observer: UnsafeRawPointer?
         let function: NotificationCallback
-        /// The name to observe, retained; nil: all names.
+        /// The name to observe, retained; nil for all names.
         let name: StringPointer?
-        /// The object to observe, only compared; nil: all objects.
+        /// The object to observe, which is only compared; nil for all objects.
         let object: UnsafeRawPointer?
 
-        /// Whether a notification with this name and object is for it.
+        /// Returns whether a notification with this name and object is delivered to this observer.
         func hears(_ name: StringPointer, _ object: UnsafeRawPointer?) -> Bool {
             (self.object == nil || self.object == object) && (self.name?.equals(name) ?? true)
         }
     }
 
     private static let mutex = Mutex()
-    /// Sorted by number. Guarded by `mutex`, as is `lastNumber`.
+    /// The observers, sorted by number. Guarded by `mutex`, as is `lastNumber`.
     private nonisolated(unsafe) static var list = PlainList<Observance>()
     private nonisolated(unsafe) static var lastNumber: UInt64 = 0
 
-    /// Before fork(), so that the child finds the list consistent.
+    /// Locks the list before fork(), so that the child finds it consistent.
     static func lockBeforeFork() { mutex.lock() }
 
-    /// In parent and child, after `lockBeforeFork`.
+    /// Unlocks the list after fork(), in parent and child.
     static func unlockAfterFork() { mutex.unlock() }
 
-    /// Adds an observer; false with ENOMEM. Amortized O(1). Any thread.
+    /// Adds an observer. Returns false with ENOMEM if out of memory. Amortized O(1). Any thread.
     static func add(
         _ observer: UnsafeRawPointer?, _ function: @escaping NotificationCallback, _ name: StringPointer?, _ object: UnsafeRawPointer?
     ) -> Bool {
@@ -54,7 +54,7 @@ enum Observances {
         return true
     }
 
-    /// Removes the entries of `observer` for this name (nil: all) and this object (nil: all). O(n). Any thread.
+    /// Removes the entries of `observer` for this name (nil for all names) and this object (nil for all objects). O(n). Any thread.
     @inline(never)
     static func remove(_ observer: UnsafeRawPointer?, _ name: StringPointer?, _ object: UnsafeRawPointer?) {
         mutex.lock()
@@ -77,8 +77,8 @@ enum Observances {
         return own?.equals(wanted) ?? false
     }
 
-    /// Calls all observers that were there when the call began, except those that have been removed since. O(n). Any thread; no
-    /// lock is held during the calls.
+    /// Calls all observers that had been added when this call began, except those that are removed during the call. O(n). Any thread. Calls
+    /// user code, without a lock held.
     static func post(
         _ center: OpaquePointer?, _ name: StringPointer, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?
     ) {
@@ -94,7 +94,8 @@ enum Observances {
         mutex.unlock()
     }
 
-    /// The first entry numbered above `number` that hears this notification. O(log n) plus the observers that are skipped. Under `mutex`.
+    /// Returns the first entry numbered above `number` to which this notification is delivered; nil if there is none. O(log n) plus the
+    /// entries that are skipped. The caller holds `mutex`.
     private static func first(after number: UInt64, _ name: StringPointer, _ object: UnsafeRawPointer?) -> Observance? {
         var (low, high) = (0, list.count)
         while low < high {

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-/// RLNumber: a signed 64-bit integer or a double, and the type it was created as.
+/// RLNumber: a signed 64-bit integer or a double, and the type as which it was created.
 ///
 /// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`.
 struct NumberStorage: ObjectStorage, ~Copyable {
@@ -10,13 +10,13 @@ struct NumberStorage: ObjectStorage, ~Copyable {
     var header: ObjectHeader
     /// One of the first six constants of RLNumberType.
     let type: Int
-    /// The integer, or the double's bits.
+    /// The integer, or the bits of the double.
     let bits: UInt64
 }
 
 typealias NumberPointer = UnsafeMutablePointer<NumberStorage>
 
-/// RLBoolean, of which there are two objects, static data of C.
+/// RLBoolean, of which there are two objects, which are static data of C.
 struct TruthStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .boolean }
 
@@ -37,7 +37,7 @@ struct DateStorage: ObjectStorage, ~Copyable {
 typealias DatePointer = UnsafeMutablePointer<DateStorage>
 
 extension DatePointer {
-    /// A date with one reference; nil with ENOMEM. One allocation. Any thread.
+    /// Creates a date with one reference. Returns nil with ENOMEM if out of memory. One allocation. Any thread.
     static func create(_ time: Double) -> DatePointer? {
         guard let memory = malloc(MemoryLayout<DateStorage>.size) else { return nil }
         let date = memory.bindMemory(to: DateStorage.self, capacity: 1)
@@ -52,19 +52,19 @@ extension DatePointer {
         free(self)
     }
 
-    /// Whether both are the same point in time. O(1).
+    /// Returns whether both dates are the same point in time. O(1).
     func equals(_ other: DatePointer) -> Bool { self == other || pointee.time == other.pointee.time }
 
-    /// Equal dates have equal hashes, also 0.0 and -0.0.
+    /// The hash of the date. Equal dates have equal hashes, including 0.0 and -0.0.
     var hash: UInt { Bytes.mix(pointee.time == 0 ? 0 : UInt(pointee.time.bitPattern)) }
 }
 
-/// The types that a number can be stored as. The raw values are those of RLNumberType.
+/// The types as which a number can be stored. The raw values are those of RLNumberType.
 enum NumberType: Int {
     case int8 = 1
     case int16, int32, int64, float32, float64
 
-    /// The type in which a value of any RLNumberType is stored; nil if `type` is none.
+    /// Creates the type in which a value of any RLNumberType is stored; nil if `type` is not an RLNumberType.
     init?(_ type: Int) {
         switch type {
         case 1...6: self = NumberType(rawValue: type).unsafelyUnwrapped
@@ -91,7 +91,7 @@ enum NumberType: Int {
 }
 
 extension NumberPointer {
-    /// A number with one reference; nil with ENOMEM. One allocation. Any thread.
+    /// Creates a number with one reference. Returns nil with ENOMEM if out of memory. One allocation. Any thread.
     static func create(_ type: NumberType, _ value: UnsafeRawPointer) -> NumberPointer? {
         guard let memory = malloc(MemoryLayout<NumberStorage>.size) else { return nil }
         let bits: UInt64 =
@@ -114,15 +114,15 @@ extension NumberPointer {
         free(self)
     }
 
-    /// The type the number was created as.
+    /// The type as which the number was created.
     var type: NumberType { NumberType(rawValue: pointee.type).unsafelyUnwrapped }
 
     private var integer: Int64 { Int64(bitPattern: pointee.bits) }
 
-    /// The value as a double; an integer of more than 53 bits is rounded.
+    /// The value as a double. An integer of more than 53 bits is rounded.
     private var double: Double { type.isFloat ? Double(bitPattern: pointee.bits) : Double(integer) }
 
-    /// Converts the value to another type and stores it at `destination`; false if the conversion was not exact. O(1).
+    /// Converts the value to another type and stores it at `destination`. Returns false if the conversion was not exact. O(1).
     func write(_ wanted: NumberType, to destination: UnsafeMutableRawPointer) -> Bool {
         if wanted.isFloat {
             let exact = type.isFloat || (double < 0x1p63 && Int64(double) == integer)
@@ -137,7 +137,7 @@ extension NumberPointer {
         let whole: Int64
         let exact: Bool
         if type.isFloat {
-            // Out of range: the nearest integer.
+            // A value out of range becomes the nearest integer.
             whole = double.isNaN ? 0 : double >= 0x1p63 ? .max : double < -0x1p63 ? .min : Int64(double)
             exact = Double(whole) == double && double < 0x1p63
         } else {
@@ -160,8 +160,8 @@ extension NumberPointer {
         }
     }
 
-    /// Returns -1, 0 or 1, by value, whatever the types. NaN equals NaN, is greater than negative numbers and less than all others;
-    /// -0.0 is less than 0.0. O(1).
+    /// Compares two numbers by value, whatever their types. Returns -1, 0 or 1. NaN equals NaN; it is greater than negative numbers,
+    /// including -0.0, and less than all others. -0.0 is less than 0.0. O(1).
     func compare(_ other: NumberPointer) -> Int {
         if !type.isFloat && !other.type.isFloat { return integer < other.integer ? -1 : integer > other.integer ? 1 : 0 }
         let (left, right) = (double, other.double)
@@ -172,13 +172,13 @@ extension NumberPointer {
         if left != right { return left < right ? -1 : 1 }
         if left == 0 { return (left.sign == .minus ? 0 : 1) - (right.sign == .minus ? 0 : 1) }
         if type.isFloat == other.type.isFloat { return 0 }
-        // The integer was rounded when it became a double. At 2^63 and above there is no such integer.
+        // The integer was rounded in the conversion to double. At 2^63 and above there is no such integer.
         if left >= 0x1p63 { return type.isFloat ? 1 : -1 }
         let (a, b) = (type.isFloat ? Int64(left) : integer, other.type.isFloat ? Int64(right) : other.integer)
         return a < b ? -1 : a > b ? 1 : 0
     }
 
-    /// Numbers that compare equal have equal hashes.
+    /// The hash of the number. Numbers that compare equal have equal hashes.
     var hash: UInt {
         let value = double
         if type.isFloat && value >= -0x1p63 && value < 0x1p63 && Double(Int64(value)) == value {
@@ -187,7 +187,7 @@ extension NumberPointer {
         return Bytes.mix(UInt(type.isFloat ? (value.isNaN ? 1 : pointee.bits) : pointee.bits))
     }
 
-    /// Appends the digits, as CFNumber formats them.
+    /// Appends the digits, formatted as CFNumber does.
     func describe(_ text: inout TextBuffer) {
         if type.isFloat { text.append(double: double) } else { text.append(decimal: Int(integer)) }
     }

@@ -3,22 +3,23 @@ import Synchronization
 
 /// RLString: immutable UTF-8 bytes, followed by a 0.
 ///
-/// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`. So have the objects that clang makes of `CFSTR("…")`: a
-/// class pointer, an int, a pointer to the text, its length. The class pointer is the symbol `__CFConstantStringClassReference`,
-/// which our headers and librunloop-cf.so define as a number: the first eight bytes of an immortal string. So the linker turns such
-/// an object into an RLString, without any conversion.
+/// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`. So do the objects that clang creates for `CFSTR("…")`: a class
+/// pointer, an int, a pointer to the text, the text's length. The class pointer is the symbol `__CFConstantStringClassReference`, which
+/// this library's headers and librunloop-cf.so define as a number: the first eight bytes of an immortal string. So the linker turns such an
+/// object into an RLString, without any conversion.
 struct StringStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .string }
 
-    /// The flags of UTF-8 text: clang writes them for ASCII text, this library for all its strings.
+    /// The flags of UTF-8 text: those of clang's objects for ASCII text, and of all strings that this library creates.
     static let narrow: UInt32 = 0x7C8
-    /// The flags that clang writes for other text, which is UTF-16.
+    /// The flags of clang's objects for other text, which is UTF-16.
     private static let wide: UInt32 = 0x7D0
 
     var header: ObjectHeader
-    /// `narrow`; `wide` in a UTF-16 constant before its first use. Any thread may write this and the next three, as all compute the same.
+    /// `narrow`, or `wide` in a UTF-16 constant before its first use. Changed at most once, together with `address` and `length`, under the
+    /// mutex of `InternedStrings`; read by any thread.
     private let form: Atomic<UInt32>
-    /// Computed when first asked for; 0 before.
+    /// The hash, computed on first use; 0 before. Any thread may store it, as all compute the same value.
     let hash = Atomic<UInt32>(0)
     private let address: Atomic<UInt>
     private let length: Atomic<Int>
@@ -30,8 +31,8 @@ struct StringStorage: ObjectStorage, ~Copyable {
         length = Atomic(count)
     }
 
-    /// The UTF-8 text, followed by a 0. Valid until the object is destroyed. O(1), except for the first use of a constant that is
-    /// not ASCII.
+    /// The UTF-8 text, followed by a 0. Valid until the object is destroyed. O(1), except for the first use of a constant that is not
+    /// ASCII. Any thread.
     var bytes: UnsafePointer<UInt8> {
         @inline(never) get {
             if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
@@ -39,7 +40,7 @@ struct StringStorage: ObjectStorage, ~Copyable {
         }
     }
 
-    /// The number of bytes without the 0.
+    /// The number of bytes without the terminating 0. O(1), except for the first use of a constant that is not ASCII. Any thread.
     var byteCount: Int {
         @inline(never) get {
             if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
@@ -47,8 +48,8 @@ struct StringStorage: ObjectStorage, ~Copyable {
         }
     }
 
-    /// Converts a UTF-16 constant to UTF-8, in place: clang puts such constants into writable memory. Out of memory, it becomes the
-    /// empty string.
+    /// Converts a UTF-16 constant to UTF-8 in place, which is possible because clang puts such constants into writable memory. If memory
+    /// runs out, the constant becomes the empty string.
     @inline(never)
     private func narrowDown() {
         InternedStrings.locked {
@@ -68,7 +69,8 @@ struct StringStorage: ObjectStorage, ~Copyable {
 typealias StringPointer = UnsafeMutablePointer<StringStorage>
 
 extension StringPointer {
-    /// A string with one reference; nil with ENOMEM, or EOVERFLOW beyond 4 GiB. One allocation. Any thread.
+    /// Creates a string with one reference. Returns nil with ENOMEM if out of memory, or with EOVERFLOW for 4 GiB and more. One allocation.
+    /// Any thread.
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> StringPointer? {
         guard count < Int(UInt32.max) else {
             systemError = EOVERFLOW
@@ -96,19 +98,19 @@ extension StringPointer {
         }
     }
 
-    /// The number of bytes. O(1).
+    /// The number of bytes. O(1), except for the first use of a constant that is not ASCII.
     var count: Int { pointee.byteCount }
 
-    /// Whether both have the same bytes. O(1) for the same object or another length, otherwise O(n). Any thread.
+    /// Returns whether both strings have the same bytes. O(1) for the same object or another length, otherwise O(n). Any thread.
     func equals(_ other: StringPointer) -> Bool { self == other || hasBytes(of: other) }
 
-    /// Not inlined: usually both are the same object.
+    /// Compares the bytes of two objects. Not inlined, because usually both are the same object.
     @inline(never)
     private func hasBytes(of other: StringPointer) -> Bool {
         count == other.count && memcmp(pointee.bytes, other.pointee.bytes, count) == 0
     }
 
-    /// Compares bytes, which for UTF-8 is the order of code points. O(n). Any thread.
+    /// Compares the bytes of two strings, which for UTF-8 is the order of code points. Returns -1, 0 or 1. O(n). Any thread.
     func compare(_ other: StringPointer) -> Int {
         let order = memcmp(pointee.bytes, other.pointee.bytes, Swift.min(count, other.count))
         return order != 0 ? Int(order.signum()) : (count - other.count).signum()
@@ -123,32 +125,32 @@ extension StringPointer {
         return computed
     }
 
-    /// The number of UTF-16 code units, as CFStringGetLength counts. O(n). Any thread.
+    /// The number of UTF-16 code units, which is what CFStringGetLength returns. O(n). Any thread.
     var utf16Length: Int { Encoding.utf16Length(pointee.bytes, count) }
 }
 
-/// The strings of RLSTR: one per text, never destroyed.
+/// The strings of RLSTR: one for each text, never destroyed.
 enum InternedStrings {
     private static let mutex = Mutex()
-    /// Open addressing, a power of two, at most half full. Guarded by `mutex`.
+    /// An open-addressing hash table; the capacity is a power of two, and at most half of the slots are in use. Guarded by `mutex`.
     private nonisolated(unsafe) static var slots: UnsafeMutablePointer<StringPointer?>?
     private nonisolated(unsafe) static var capacity = 0
     private nonisolated(unsafe) static var count = 0
 
-    /// Before fork(), so that the child finds the table consistent.
+    /// Locks the table before fork(), so that the child finds it consistent.
     static func lockBeforeFork() { mutex.lock() }
 
-    /// In parent and child, after `lockBeforeFork`.
+    /// Unlocks the table after fork(), in parent and child.
     static func unlockAfterFork() { mutex.unlock() }
 
-    /// Calls `body` with the mutex locked; also used to convert a constant once. `body` must not call user code.
+    /// Calls `body` with the mutex held; also used for the one-time conversion of a constant. `body` must not call user code.
     static func locked(_ body: () -> Void) {
         mutex.lock()
         body()
         mutex.unlock()
     }
 
-    /// The string of this text, created by the first call; nil with ENOMEM. O(length). Any thread.
+    /// Returns the string with this text, which the first call creates; nil with ENOMEM if out of memory. O(length). Any thread.
     static func string(_ text: UnsafePointer<UInt8>, count length: Int) -> StringPointer? {
         mutex.lock()
         defer { mutex.unlock() }
@@ -162,7 +164,7 @@ enum InternedStrings {
         return new
     }
 
-    /// The index of this text in the table, or of the empty slot for it. Under `mutex`.
+    /// Returns the index of this text in the table, or of the empty slot for it. The caller holds `mutex`.
     private static func slot(of text: UnsafePointer<UInt8>, _ length: Int, _ hash: UInt32) -> Int {
         let table = slots.unsafelyUnwrapped
         var index = Int(hash) & (capacity - 1)
@@ -173,7 +175,7 @@ enum InternedStrings {
         return index
     }
 
-    /// Doubles the table; false if out of memory. Under `mutex`. O(n).
+    /// Doubles the table. Returns false if out of memory. O(n). The caller holds `mutex`.
     private static func grow() -> Bool {
         let old = slots
         let oldCapacity = capacity

@@ -1,11 +1,11 @@
 import CLinux
 
-/// The contents of RLSet and RLDictionary: a hash table of pointers, which are retained and compared by the callbacks that the
-/// collection was created with.
+/// The contents of RLSet and RLDictionary: a hash table of pointers, which are retained and compared by the callbacks that the collection
+/// was created with.
 ///
-/// Open addressing with linear probing. The hashes are stored, so that growing and removing call no callbacks. A mutable table
-/// belongs to one thread at a time. Callbacks are called only while the table is consistent, and what was read before a call is
-/// read again after it; so a callback that changes the table can damage its contents, but nothing else.
+/// Open addressing with linear probing. The hashes are stored, so growing, and closing the gap after a removal, call no callbacks. A
+/// mutable table belongs to one thread at a time. Callbacks are called only while the table is consistent, and what was read before a
+/// callback is read again after it. So a callback that changes the table can damage its contents, but nothing else.
 struct TableStorage: ~Copyable {
     /// One element, or room for one. In a set, `value` is not used.
     struct Bucket: BitwiseCopyable {
@@ -18,7 +18,7 @@ struct TableStorage: ~Copyable {
     var header: ObjectHeader
     let isMutable: Bool
     var count: Int
-    /// 0 or a power of two, at least a quarter of it empty.
+    /// 0 or a power of two; at least a quarter of the buckets are empty.
     var capacity: Int
     var buckets: UnsafeMutablePointer<Bucket>?
     let keys: ElementCalls
@@ -49,13 +49,13 @@ extension UnsafeMutablePointer where Pointee: ObjectStorage & ~Copyable {
 }
 
 extension TablePointer {
-    /// What `put` does: add only if the key is not there, replace only if it is, or either (`set`).
+    /// What `put` does: add only if the key is absent, replace only if it is present, or either (`set`).
     enum Policy { case add, set, replace }
 
-    /// The handle that C knows this object by.
+    /// The handle by which C programs refer to this object.
     var handle: OpaquePointer { OpaquePointer(self) }
 
-    /// An empty table; nil with ENOMEM. One allocation, two if `room` is not 0. Any thread.
+    /// Creates an empty table. Returns nil with ENOMEM if out of memory. One allocation, two if `room` is not 0. Any thread.
     @inline(never)
     static func create(_ kind: Kind, isMutable: Bool, room: Int, _ keys: ElementCalls, _ values: ElementCalls) -> TablePointer? {
         guard let memory = malloc(MemoryLayout<TableStorage>.size) else { return nil }
@@ -70,7 +70,8 @@ extension TablePointer {
         return table
     }
 
-    /// A new table with the same elements, each retained once more; nil with ENOMEM. O(n). Any thread.
+    /// Returns a new table with the same elements, each retained once more; nil with ENOMEM if out of memory. O(n). Any thread. Calls
+    /// retain.
     func copy(isMutable: Bool) -> TablePointer? {
         let kind: Kind = pointee.header.tag == Kind.set.rawValue ? .set : .dictionary
         guard let new = Self.create(kind, isMutable: isMutable, room: pointee.count, pointee.keys, pointee.values) else { return nil }
@@ -83,7 +84,8 @@ extension TablePointer {
         return new
     }
 
-    /// An immutable copy; of an immutable table the table itself, retained. nil with ENOMEM.
+    /// Returns an immutable copy; for an immutable table the table itself, retained. Returns nil with ENOMEM if out of memory. Calls
+    /// retain.
     func immutableCopy() -> TablePointer? {
         if pointee.isMutable { return copy(isMutable: false) }
         pointee.header.retain()
@@ -100,7 +102,7 @@ extension TablePointer {
         }
     }
 
-    /// Releases a reference. Any thread. The last one calls release for each element.
+    /// Releases a reference. The last one calls release for each element. Any thread.
     func release() {
         guard pointee.header.release() else { return }
         removeAll()
@@ -108,7 +110,7 @@ extension TablePointer {
         free(self)
     }
 
-    /// The next element from bucket `index` on; nil after the last. Calls no callbacks.
+    /// Returns the next element from bucket `index` on and advances `index`; nil after the last element. Calls no callbacks.
     func next(_ index: inout Int) -> TableStorage.Bucket? {
         while let buckets = pointee.buckets, index < pointee.capacity {
             let bucket = buckets[index]
@@ -118,15 +120,15 @@ extension TablePointer {
         return nil
     }
 
-    /// The element with a key; nil if there is none. O(1) on average. Calls hash and equal.
+    /// Returns the element with a key; nil if there is none. O(1) on average. Calls hash and equal.
     @inline(never)
     func find(_ key: UnsafeRawPointer?) -> TableStorage.Bucket? {
         guard pointee.count > 0, let index = index(of: key, pointee.keys.hash(key)) else { return nil }
         return pointee.buckets.unsafelyUnwrapped[index]
     }
 
-    /// The bucket of a key with this hash, which is never 0; nil if there is none. Calls equal, which may change the table: so the bucket
-    /// is looked at again afterwards.
+    /// Returns the bucket of a key with this hash, which is never 0; nil if there is none. Calls equal, which may change the table, so the
+    /// bucket is checked again afterwards.
     private func index(of key: UnsafeRawPointer?, _ hash: UInt) -> Int? {
         var step = 0
         while let buckets = pointee.buckets, step < pointee.capacity {
@@ -141,7 +143,7 @@ extension TablePointer {
         return nil
     }
 
-    /// How many keys have this value. O(n). Calls equal.
+    /// Returns how many keys have this value. O(n). Calls equal.
     func count(ofValue value: UnsafeRawPointer?) -> Int {
         var (index, found) = (0, 0)
         while let bucket = next(&index) {
@@ -150,8 +152,8 @@ extension TablePointer {
         return found
     }
 
-    /// Adds or replaces an element, as `policy` says. False with ENOMEM: then nothing has changed. O(1) on average. Calls hash,
-    /// equal, retain and release.
+    /// Adds or replaces an element, depending on `policy`. Returns false with ENOMEM, without a change, if out of memory. O(1) on average.
+    /// Calls hash, equal, retain and release.
     @inline(never)
     func put(_ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: Policy) -> Bool {
         let hash = pointee.keys.hash(key)
@@ -160,7 +162,7 @@ extension TablePointer {
         } else if policy == .add {
             return true
         }
-        // Retain the new ones before releasing the old: they may be the same. The value before the key, as CF does.
+        // Retain the new pointers before releasing the old ones: they may be the same. Retain the value before the key, as CF does.
         let value = pointee.values.retained(value)
         let new = TableStorage.Bucket(hash: hash, key: pointee.keys.retained(key), value: value)
         if let index = index(of: key, hash), let buckets = pointee.buckets {
@@ -180,7 +182,7 @@ extension TablePointer {
         let buckets = pointee.buckets.unsafelyUnwrapped
         let mask = pointee.capacity - 1
         let removed = buckets[hole]
-        // Elements after it that could have been in this bucket move up, so that no search ends at the gap.
+        // Later elements that could have been in this bucket move up, so that no search ends at the gap.
         var index = hole
         while true {
             index = (index + 1) & mask
@@ -210,7 +212,7 @@ extension TablePointer {
         pointee.keys.released(bucket.key)
     }
 
-    /// Adds an element whose key is not there. False if out of memory. Calls no callbacks.
+    /// Adds an element whose key is absent. Returns false if out of memory. Calls no callbacks.
     private func insert(_ new: TableStorage.Bucket) -> Bool {
         guard reserve(pointee.count + 1), let buckets = pointee.buckets else { return false }
         Self.store(new, buckets, pointee.capacity)
@@ -218,14 +220,14 @@ extension TablePointer {
         return true
     }
 
-    /// Stores an element in the first free bucket for its hash; there is one.
+    /// Stores an element in the first free bucket for its hash. There must be a free bucket.
     private static func store(_ new: TableStorage.Bucket, _ buckets: UnsafeMutablePointer<TableStorage.Bucket>, _ capacity: Int) {
         var index = Int(bitPattern: new.hash) & (capacity - 1)
         while buckets[index].hash != 0 { index = (index + 1) & (capacity - 1) }
         buckets[index] = new
     }
 
-    /// Makes room for `wanted` elements; false with ENOMEM. Amortised O(1). Calls no callbacks.
+    /// Makes room for `wanted` elements. Returns false with ENOMEM if out of memory. Amortized O(1). Calls no callbacks.
     @inline(never)
     private func reserve(_ wanted: Int) -> Bool {
         if wanted <= pointee.capacity / 4 * 3 { return true }
@@ -247,7 +249,7 @@ extension TablePointer {
         return true
     }
 
-    /// Whether both have the same elements. O(n). Calls hash and equal.
+    /// Returns whether both tables have the same elements. O(n). Calls hash and equal.
     func equals(_ other: TablePointer) -> Bool {
         if self == other { return true }
         if pointee.count != other.pointee.count { return false }
