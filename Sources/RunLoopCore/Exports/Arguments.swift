@@ -1,9 +1,9 @@
 import CRunLoop
 
-// Argument checks, and other helpers, that several headers' exports share. Each check reports what is wrong. Most are not inlined: they are
-// called from many places.
+// Argument checks, and other helpers, that the functions of several headers share. Each check reports what is wrong. Most are not inlined,
+// because they are called from many places.
 
-/// Whether a byte pointer and a count fit together: NULL is valid only for 0 bytes.
+/// Returns whether a byte pointer and a count match: NULL is valid only for 0 bytes.
 @inline(never)
 func isValidBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Name, _ name: Name = "count") -> Bool {
     guard isNotNegative(count, function, name) else { return false }
@@ -14,7 +14,7 @@ func isValidBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Nam
     return true
 }
 
-/// Whether a list of pointers and a count fit together: NULL is valid only for an empty list.
+/// Returns whether a list of pointers and a count match: NULL is valid only for an empty list.
 @inline(never)
 func isValidBuffer(
     _ values: UnsafeMutablePointer<UnsafeRawPointer?>?, _ count: Int, _ function: Name, _ name: Name
@@ -27,12 +27,12 @@ func isValidBuffer(
     return true
 }
 
-/// Whether a collection accepts these values.
+/// Returns whether a collection accepts these values.
 @inline(never)
 func isTaken(
     _ values: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, by elements: ElementCalls, _ function: Name, _ name: Name
 ) -> Bool {
-    // A collection that accepts anything accepts NULL, too; a count that is larger than memory is refused where it is allocated.
+    // A collection that accepts anything also accepts NULL. A count that exceeds the available memory is refused where memory is allocated.
     guard let values, !elements.takes(nil) else { return true }
     for index in 0..<count where !elements.takes(values[index]) {
         Misuse.report(function, name, expected: "an object", got: values[index])
@@ -41,12 +41,13 @@ func isTaken(
     return true
 }
 
-/// Whether a collection accepts this value.
+/// Returns whether a collection accepts this value.
 func isTaken(_ value: UnsafeRawPointer?, by elements: ElementCalls, _ function: Name, _ name: Name) -> Bool {
     withUnsafePointer(to: value) { isTaken($0, 1, by: elements, function, name) }
 }
 
-/// Puts an element into a set or a dictionary; false if it does not accept it. As in CF, a value that would not be stored is not checked.
+/// Puts an element into a set or a dictionary. Returns false if the collection does not accept it. As in CF, a value that would not be
+/// stored is not checked.
 @inline(never)
 func put(
     _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: TablePointer.Policy, into table: TablePointer, _ function: Name,
@@ -63,7 +64,7 @@ func put(
     return true
 }
 
-/// Whether a number is 0 or more.
+/// Returns whether a number is at least 0.
 @inline(never)
 func isNotNegative(_ number: Int, _ function: Name, _ name: Name) -> Bool {
     if number >= 0 { return true }
@@ -71,7 +72,7 @@ func isNotNegative(_ number: Int, _ function: Name, _ name: Name) -> Bool {
     return false
 }
 
-/// Whether a struct of callbacks has the only known version, 0.
+/// Returns whether a struct of callbacks has version 0, the only one there is; nil stands for no struct.
 @inline(never)
 func isSupported(version: Int?, _ function: Name, _ name: Name = "callBacks") -> Bool {
     if (version ?? 0) == 0 { return true }
@@ -79,7 +80,7 @@ func isSupported(version: Int?, _ function: Name, _ name: Name = "callBacks") ->
     return false
 }
 
-/// Returns `pointer`, which says whether a pointer is not NULL; reports NULL if it is false.
+/// Returns `pointer`, which is whether a client's pointer is not NULL, and reports NULL if it is false.
 @inline(never)
 func isNotNull(_ pointer: Bool, _ function: Name, _ name: Name) -> Bool {
     if pointer { return true }
@@ -87,7 +88,7 @@ func isNotNull(_ pointer: Bool, _ function: Name, _ name: Name) -> Bool {
     return false
 }
 
-/// Whether a client's range lies within `count` elements.
+/// Returns whether a client's range lies within `count` elements.
 @inline(never)
 func isInside(_ range: RLRange, _ count: Int, _ function: Name, _ name: Name = "range") -> Bool {
     if range.location >= 0 && range.length >= 0 && range.location <= count && range.length <= count - range.location { return true }
@@ -95,7 +96,7 @@ func isInside(_ range: RLRange, _ count: Int, _ function: Name, _ name: Name = "
     return false
 }
 
-/// Whether a client's index is at least 0 and less than `count`; reports otherwise.
+/// Returns whether a client's index is at least 0 and less than `count`.
 @inline(never)
 func isInside(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "index") -> Bool {
     if index >= 0 && index < count { return true }
@@ -103,7 +104,7 @@ func isInside(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "inde
     return false
 }
 
-/// Sets how many messages the queue of a port of either kind holds; no effect on a port without a queue.
+/// Sets the capacity of a port's queue, in messages, for ports of either kind. Does nothing for a port without a queue.
 @inline(never)
 func setCapacity(of queue: UnsafeMutablePointer<PortQueue>?, _ capacity: Int, _ function: Name) {
     guard let queue else { return }
@@ -113,28 +114,28 @@ func setCapacity(of queue: UnsafeMutablePointer<PortQueue>?, _ capacity: Int, _ 
 
 // MARK: contexts
 
-// All contexts but those of sources have the same layout: a version, which is 0, and then the fields of `ClientContext`. A test checks
-// this.
+// All contexts except those of sources have the same layout: a version, which is 0, followed by the fields of `ClientContext`. A test
+// checks this.
 
-/// Whether a context has version 0.
+/// Returns whether a context has version 0.
 @inline(never)
 private func isSupported(context: UnsafeRawPointer, _ function: Name) -> Bool {
     isSupported(version: context.load(as: Int.self), function, "context")
 }
 
-/// The context that a client passes to a function that makes an object; nil if its version is not 0.
+/// Returns the context that a client passes to a function that creates an object; nil if its version is not 0. NULL is an empty context.
 @inline(never)
 func loadContext(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContext? {
     guard let context else { return .empty }
     return isSupported(context: context, function) ? context.load(fromByteOffset: 8, as: ClientContext.self) : nil
 }
 
-/// Stores the context that `own` returns in the client's struct.
+/// Stores the context that `own` returns in the client's struct, unless that is NULL or requests a version other than 0.
 func storeContext(_ context: UnsafeMutableRawPointer?, _ function: Name, _ own: () -> ClientContext) {
     if let context = output(context, function) { context.storeBytes(of: own(), toByteOffset: 8, as: ClientContext.self) }
 }
 
-/// The client's struct in which to store a context; nil if it is NULL, or asks for a version other than 0.
+/// Returns the client's struct for a context to be stored in; nil if it is NULL or requests a version other than 0.
 @inline(never)
 private func output(_ context: UnsafeMutableRawPointer?, _ function: Name) -> UnsafeMutableRawPointer? {
     guard let context else {

@@ -1,8 +1,8 @@
 import CRunLoop
 
-// The text that RLCopyDescription returns. Meant for debugging; the format may change.
+// The text that RLCopyDescription returns. Intended for debugging; the format may change.
 
-/// Appends a description of any object. Any thread. May call a context's copyDescription, so the caller must hold no lock.
+/// Appends a description of any object. Any thread. May call user code (a context's copyDescription): call without a lock held.
 func describe(_ object: UnsafeRawPointer, _ text: inout TextBuffer) {
     switch Handle.kind(of: object) {
     case .string:
@@ -79,7 +79,7 @@ private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
 }
 
 /// Describes a mode and the items that keep a run in it from returning. Leaves at least `reserve` bytes free, and counts the sources that
-/// do not fit. Under the loop's lock.
+/// do not fit. The caller holds the loop's lock.
 private func describe(_ mode: ModePointer, of loop: RunLoopPointer, reserve: Int, _ text: inout TextBuffer) {
     text.append(" ")
     text.append(mode.pointee.name.pointee.bytes, mode.pointee.name.count)
@@ -114,8 +114,8 @@ private func describe(_ mode: ModePointer, of loop: RunLoopPointer, reserve: Int
     text.append(")")
 }
 
-/// Describes a source without calling its client's functions: its version, order and state, and its callout. For a descriptor object or a
-/// socket that is the client's function, for the library's other sources an internal one.
+/// Describes a source without calling user code: its version, order, state and callout. For a descriptor object or a socket, the callout is
+/// the client's function; for the library's other sources, it is an internal one.
 @inline(never)
 private func describe(what source: SourcePointer, _ text: inout TextBuffer) {
     text.append(" version=", decimal: source.version)
@@ -182,7 +182,7 @@ private func describe(_ endpoint: EndpointPointer, _ kind: Kind, _ text: inout T
     end(callout: addressOfFunction(endpoint.pointee.callout.ofDescriptor), context, context.info, &text)
 }
 
-/// The end of a description: the function that is called, so that debuggers can name it, and its info.
+/// Appends the end of a description: the callout, so that debuggers can name it, and its info. Calls user code.
 @inline(never)
 private func end(callout: UInt, _ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ text: inout TextBuffer) {
     describe(callout: callout, &text)

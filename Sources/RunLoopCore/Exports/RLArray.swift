@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLArray.h
+// The functions that include/RunLoop/RLArray.h declares and documents.
 
 /// A C array of pointers.
 public typealias PointerList = UnsafeMutablePointer<UnsafeRawPointer?>
@@ -17,7 +17,7 @@ private func borrowMutable(_ array: OpaquePointer?, _ function: Name) -> ArrayPo
     return nil
 }
 
-/// The array behind a handle, if `range` lies inside it; otherwise nil, and a diagnostic.
+/// Returns the array behind a handle if `range` is within it; otherwise reports the mistake and returns nil.
 @inline(never)
 private func borrow(_ array: OpaquePointer?, _ range: RLRange, _ function: Name) -> ArrayPointer? {
     guard let array = borrow(array, function), isInside(range, array.pointee.count, function) else { return nil }
@@ -135,7 +135,7 @@ public func RLArrayBSearchValues(
     return array.sortedIndex(of: value, range.location, range.length, comparator, context)
 }
 
-/// Inserts, replaces or removes one value. `index` nil: at the end; `length` 0: insert; `count` 0: remove.
+/// Inserts, replaces or removes one value. `index` is nil for the end of the array; `length` is 0 to insert; `count` is 0 to remove.
 @inline(never)
 private func replace(
     _ array: OpaquePointer?, _ index: Int?, _ length: Int, with value: UnsafeRawPointer?, count: Int, _ function: Name
@@ -143,7 +143,7 @@ private func replace(
     guard let array = borrowMutable(array, function) else { return }
     let end = array.pointee.count
     let index = index ?? end
-    // A value may be set or inserted at the end; only an existing one can be removed.
+    // A value may also be set or inserted at the end; only an existing one can be removed.
     guard isInside(index, count == 1 ? end + 1 : end, function),
         count == 0 || isTaken(value, by: array.pointee.elements, function, "value")
     else { return }

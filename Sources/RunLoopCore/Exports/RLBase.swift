@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// include/RunLoop/RLBase.h
+// The functions that include/RunLoop/RLBase.h declares and documents.
 
 @implementation @c
 public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
@@ -34,7 +34,7 @@ private func release(_ object: UnsafeRawPointer?) {
         if !(Handle.storage(object) as RunLoopPointer).release() { reportOverRelease() }
     case .timer:
         let timer: TimerPointer = Handle.storage(object)
-        // `tryRelease` may have claimed this thread's own lock. The claim has to be withdrawn before any lock is taken.
+        // `tryRelease` may have claimed this thread's own lock. The claim has to be retracted before any lock is acquired.
         ThreadContextPointer.stepOut()
         if releaseItemInlined(timer.item) { timer.destroy() }
     case .source:
@@ -63,7 +63,7 @@ private func releaseItemInlined(_ item: ItemPointer) -> Bool {
     }
 }
 
-/// `releaseItemInlined` out of line, for sources and observers, which are released less often than timers.
+/// Does what `releaseItemInlined` does, out of line: for sources and observers, which are released less often than timers.
 private func releaseItem(_ item: ItemPointer) -> Bool { releaseItemInlined(item) }
 
 @inline(never)
@@ -71,7 +71,7 @@ private func reportNull() { _ = anyKind(nil, "RLRelease") }
 
 private func reportOverRelease() { Misuse.report("RLRelease", "object", "released more often than retained") }
 
-/// The kind of an object. Reports a pointer to anything else, and returns nil.
+/// Returns the kind of an object. Reports a pointer to anything else and returns nil.
 @inline(never)
 private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter: Name = "object") -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }
@@ -79,7 +79,7 @@ private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter:
     return nil
 }
 
-/// `anyKind` for hot paths: only the failing case calls a function, which looks the kind up again and reports.
+/// Like `anyKind`, for hot paths: only the failing case calls a function, which determines the kind again and reports.
 @inline(__always)
 private func anyKindInlined(_ object: UnsafeRawPointer?, _ function: Name) -> Kind? {
     if let kind = Handle.kind(of: object) { return kind }

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLData.h
+// The functions that include/RunLoop/RLData.h declares and documents.
 
 @inline(never)
 private func borrow(_ data: OpaquePointer?, _ function: Name) -> DataPointer? { Handle.borrow(data, function, "data") }

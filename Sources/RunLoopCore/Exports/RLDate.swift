@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLDate.h
+// The functions that include/RunLoop/RLDate.h declares and documents.
 
 @inline(never)
 private func borrow(_ date: OpaquePointer?, _ function: Name, _ name: Name = "date") -> DatePointer? {

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLDictionary.h
+// The functions that include/RunLoop/RLDictionary.h declares and documents.
 
 @inline(never)
 private func borrow(_ dictionary: OpaquePointer?, _ function: Name) -> TablePointer? {

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLFileDescriptor.h
+// The functions that include/RunLoop/RLFileDescriptor.h declares and documents.
 
 @inline(never)
 private func borrow(_ f: OpaquePointer?, _ function: Name) -> FileDescriptorPointer? {
@@ -72,7 +72,8 @@ public func RLFileDescriptorCreateRunLoopSource(_ allocator: OpaquePointer?, _ f
     return createdSource(descriptor.source(order: order, loop.threadContext), descriptor.endpoint)
 }
 
-/// The handle of a new source; nil with EBADF if the endpoint is invalid, else with ENOMEM: only memory can have been missing.
+/// Returns the handle of a new source. If there is none, returns nil with EBADF if the endpoint is invalid, else with ENOMEM, as only
+/// memory can have been missing.
 func createdSource(_ source: SourcePointer?, _ endpoint: EndpointPointer) -> OpaquePointer? {
     if source == nil { systemError = endpoint.state.isValid ? ENOMEM : EBADF }
     return source?.handle

@@ -1,14 +1,15 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLMessagePort.h
+// The functions that include/RunLoop/RLMessagePort.h declares and documents.
 
 @inline(never)
 private func borrow(_ port: OpaquePointer?, _ function: Name, _ parameter: Name = "port") -> MessagePortPointer? {
     Handle.borrow(port, function, parameter)
 }
 
-/// The string behind a handle if it can be a port's name; otherwise nil: with ENAMETOOLONG if it is too long, else with a diagnostic.
+/// Returns the string behind a handle if it can be a port's name. Otherwise returns nil, with ENAMETOOLONG if it is too long, else after a
+/// diagnostic.
 private func borrowName(_ name: OpaquePointer?, _ function: Name) -> StringPointer? {
     guard let name: StringPointer = Handle.borrow(name, function, "name") else { return nil }
     if name.count == 0 {
@@ -34,7 +35,7 @@ public func RLMessagePortCreateLocal(
     _ allocator: OpaquePointer?, _ name: OpaquePointer?, _ callout: RLMessagePortCallBack?,
     _ context: UnsafeMutablePointer<RLMessagePortContext>?, _ shouldFreeInfo: UnsafeMutablePointer<UInt8>?
 ) -> OpaquePointer? {
-    // Only a new port takes over the info.
+    // Only a new port takes ownership of the info.
     shouldFreeInfo?.pointee = 1
     guard let callout else {
         Misuse.report("RLMessagePortCreateLocal", "callout", expected: "a function", got: nil)
@@ -50,7 +51,8 @@ public func RLMessagePortCreateLocal(
     if let wanted, let known = PortRegistry.withNames({ MessagePortPointer.find(wanted, isRemote: false) }) {
         return known.handle
     }
-    // The context's retain is user code, so it is called before the lock of the names is taken. Released below if no new port was made.
+    // The context's retain is user code, so it is called before the names' lock is acquired. The info is released below if no new port was
+    // made.
     client.info = client.retained()
     var isNew = false
     let port = PortRegistry.withNames { () -> MessagePortPointer? in
@@ -63,8 +65,8 @@ public func RLMessagePortCreateLocal(
     return port?.handle
 }
 
-/// The remote port of a name that `user` serves, found or made, with a reference for the client; nil with errno. Any thread, without a
-/// lock; may call the invalidation function of a port whose server is gone.
+/// Returns the remote port for a name that `user` serves, found or created, with a reference for the client; nil with errno set on failure.
+/// Any thread. Call without a lock held. May call user code: the invalidation callback of a port whose server has ended.
 @inline(never)
 private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -> OpaquePointer? {
     guard let name = borrowName(name, function), Registry.current != nil else { return nil }
@@ -79,7 +81,8 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
         if let local { preservingSystemError { _ = local.release() } }
         guard let port else { return nil }
         if isNew || !port.isPeerGone { return port.handle }
-        // The known port's server is gone, and no loop has noticed yet. Another process may serve the name by now, so look again.
+        // The known port's server has ended, and no loop has noticed that. Another process may serve the name meanwhile, so look it up
+        // again.
         port.invalidate()
         _ = port.release()
     }

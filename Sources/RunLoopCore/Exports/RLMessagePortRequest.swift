@@ -1,9 +1,9 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLMessagePortRequest.h
+// The functions that include/RunLoop/RLMessagePortRequest.h declares and documents.
 
-/// The arguments of the functions that send a request, checked; nil with a diagnostic if one is wrong.
+/// The checked arguments of a function that sends a request; nil, after a diagnostic, if one is wrong.
 private struct Call {
     let port: MessagePortPointer
     let data: DataPointer?
@@ -33,7 +33,7 @@ private struct Call {
     }
 }
 
-/// The mode in which a reply is awaited; nil with a diagnostic if the argument is not a single mode.
+/// Returns the mode in which a reply is awaited; nil, after a diagnostic, if the argument is not a single mode.
 private func borrowMode(_ mode: OpaquePointer?, _ function: Name, _ parameter: Name) -> StringPointer? {
     guard let mode: StringPointer = Handle.borrow(mode, function, parameter) else { return nil }
     if mode == ModeName.default || !mode.isCommonModes { return mode }
@@ -101,7 +101,7 @@ private func borrow(_ request: OpaquePointer?, _ function: Name) -> RequestPoint
     Handle.borrow(request, function, "request")
 }
 
-/// The request that a local port's callback is handling on the calling thread; nil with a diagnostic outside of that callback.
+/// Returns the request that a local port's callback is handling on the calling thread; nil, after a diagnostic, outside of that callback.
 private func current(_ local: OpaquePointer?, _ function: Name) -> RequestPointer? {
     guard let port: MessagePortPointer = Handle.borrow(local, function, "local") else { return nil }
     if let request = port.currentRequest { return request }

@@ -1,9 +1,9 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLNotificationCenter.h
+// The functions that include/RunLoop/RLNotificationCenter.h declares and documents.
 
-/// Whether a client's handle is the centre; a diagnostic if not.
+/// Returns whether a client's handle is that of the notification center; reports it if not.
 @inline(never)
 private func isCenter(_ center: OpaquePointer?, _ function: Name) -> Bool {
     let center: UnsafeMutablePointer<NotificationCenterStorage>? = Handle.borrow(center, function, "center")
@@ -25,7 +25,7 @@ public func RLNotificationCenterAddObserver(
         string = Handle.borrow(name, function, "name")
         if string == nil { return }
     }
-    // fork() has to take the lock of the observers, whether there is a loop or not.
+    // fork() has to acquire the lock of the observers, whether or not there is a loop.
     guard Registry.prepare() else { return }
     _ = Observances.add(observer, callBack, string, object)
 }

@@ -1,14 +1,14 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLNumber.h
+// The functions that include/RunLoop/RLNumber.h declares and documents.
 
 @inline(never)
 private func borrow(_ number: OpaquePointer?, _ function: Name, _ name: Name = "number") -> NumberPointer? {
     Handle.borrow(number, function, name)
 }
 
-/// The type in which a value of an RLNumberType is stored; nil with a diagnostic if `type` is not one.
+/// Returns the type in which a value of an RLNumberType is stored; nil, after a diagnostic, if `type` is not an RLNumberType.
 @inline(never)
 private func stored(_ type: Int, _ function: Name) -> NumberType? {
     if let type = NumberType(type) { return type }

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLPort.h
+// The functions that include/RunLoop/RLPort.h declares and documents.
 
 @inline(never)
 private func borrow(_ port: OpaquePointer?, _ function: Name) -> PortPointer? { Handle.borrow(port, function, "port") }

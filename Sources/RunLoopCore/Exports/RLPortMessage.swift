@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLPortMessage.h
+// The functions that include/RunLoop/RLPortMessage.h declares and documents.
 
 @inline(never)
 private func borrow(_ message: OpaquePointer?, _ function: Name) -> PortMessagePointer? {
@@ -38,7 +38,7 @@ public func RLPortMessageCreate(
         loop.threadContext, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
 }
 
-/// Whether every element is data or a port; reports the first one that is not.
+/// Returns whether every element is data or a port, and reports the first one that is not.
 private func areComponents(_ components: ArrayPointer) -> Bool {
     for index in 0..<components.pointee.count {
         let kind = Handle.kind(of: components[value: index])

@@ -2,13 +2,13 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// include/RunLoop/RLRunLoop.h
+// The functions that include/RunLoop/RLRunLoop.h declares and documents.
 
-/// The loop behind an argument called rl; nil and a diagnostic if that is no loop. Any thread.
+/// Returns the loop behind an argument named rl; nil, after a diagnostic, if it is not a loop. Any thread.
 @inline(never)
 func borrowLoop(_ rl: OpaquePointer?, _ function: Name) -> RunLoopPointer? { Handle.borrow(rl, function, "rl") }
 
-/// The string behind an argument called mode; nil and a diagnostic if that is no string. Any thread.
+/// Returns the string behind an argument named mode; nil, after a diagnostic, if it is not a string. Any thread.
 @inline(never)
 func borrowMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? { Handle.borrow(mode, function, "mode") }
 
@@ -64,7 +64,7 @@ public func RLRunLoopRunAsCF() {
     keepFrame()
 }
 
-/// To be called after a function's last call: keeps the compiler from turning that call into a jump, so the function appears in backtraces.
+/// Keeps the compiler from turning a function's last call into a jump, so that the function appears in backtraces. Called after that call.
 func keepFrame() { linux_callout_barrier(0) }
 
 private func run(asCF: Bool, _ function: Name) {
@@ -76,8 +76,8 @@ private func run(asCF: Bool, _ function: Name) {
     }
 }
 
-/// Reports why a run was not possible, as RLRunLoopRun has no result that could say so. Leaves errno as it was. Not inlined: its text buffer
-/// would take room on the stack in every run.
+/// Reports why a run was impossible, for RLRunLoopRun, which has no result that could tell the caller. Preserves errno. Not inlined: the
+/// text buffer would take stack space in every run.
 @inline(never)
 private func warnOfFailedRun(_ problem: Name, _ function: Name) {
     let reason: Name =

@@ -1,6 +1,6 @@
 import CRunLoop
 
-// include/RunLoop/RLRunLoopDispatch.h
+// The functions that include/RunLoop/RLRunLoopDispatch.h declares and documents.
 
 @implementation @c
 public func RLRunLoopSetServicesDispatchMainQueue(_ serves: UInt8) -> UInt8 {

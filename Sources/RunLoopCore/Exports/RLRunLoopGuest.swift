@@ -1,9 +1,9 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLRunLoopGuest.h
+// The functions that include/RunLoop/RLRunLoopGuest.h declares and documents.
 
-/// The string behind an argument called mode, which has to name a single mode; nil and a diagnostic otherwise.
+/// Returns the string behind an argument named mode, which must name a single mode; otherwise reports the mistake and returns nil.
 @inline(never)
 private func borrowSingleMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? {
     guard let name = borrowMode(mode, function) else { return nil }

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLRunLoopObserver.h
+// The functions that include/RunLoop/RLRunLoopObserver.h declares and documents.
 
 @inline(never)
 private func borrow(_ observer: OpaquePointer?, _ function: Name) -> ObserverPointer? {

@@ -1,30 +1,33 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLRunLoopPerform.h
+// The functions that include/RunLoop/RLRunLoopPerform.h declares and documents.
 
 public typealias PerformFunction = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
-/// The checked arguments of the functions that queue a function.
+/// The checked arguments of a function that queues a function.
 private struct Call {
     let loop: RunLoopPointer
     let modes: UnsafeRawPointer
     let function: PerformFunction
-    /// The modes, if the client has passed an array or a set: a copy, as that may change while the request waits, or not retain them.
+    /// The modes, if the client has passed an array or a set: a copy, because the original may change while the request waits, or not
+    /// retain them.
     let copy: ArrayPointer?
 
-    /// Releases the copy; a request has retained what it needs.
+    /// Releases the copy. A request has retained what it needs.
     func release() { copy?.release() }
 }
 
-/// The loop behind a handle, if `modes` is a single mode, as it nearly always is. nil without a diagnostic if not: then use `check`.
+/// Returns the loop behind a handle if `modes` is a single mode, as it nearly always is. Otherwise returns nil without a diagnostic: the
+/// caller then uses `check`.
 @inline(__always)
 private func loop(_ rl: OpaquePointer?, ifOneMode modes: UnsafeRawPointer) -> RunLoopPointer? {
     guard let rl = rl.map(UnsafeRawPointer.init), Handle.isKind(.runLoop, rl), Handle.isKind(.string, modes) else { return nil }
     return Handle.storage(rl)
 }
 
-/// Checks the arguments; nil with EINVAL and a diagnostic if one is wrong, nil with ENOMEM if there is no memory for the copy of an array.
+/// Checks the arguments. Returns nil with EINVAL, after a diagnostic, if one is wrong, or with ENOMEM if there is no memory to copy an
+/// array.
 private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ name: Name) -> Call? {
     guard let loop = borrowLoop(rl, name) else { return nil }
     guard let function else {
@@ -36,7 +39,8 @@ private func check(_ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function:
     return Call(loop: loop, modes: UnsafeRawPointer(array), function: function, copy: array)
 }
 
-/// The modes as an array with a reference for the caller: an immutable copy of an array or a set of strings; nil with a diagnostic.
+/// Returns the modes as an array with a reference for the caller: an immutable copy of an array or of a set of strings. Returns nil, after
+/// a diagnostic, if they are anything else, or nil with ENOMEM.
 private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPointer? {
     if let modes, Handle.isKind(.set, modes) { return arrayOfModes((Handle.storage(modes) as SetPointer).table, name) }
     guard let modes, Handle.isKind(.array, modes) else {
@@ -49,9 +53,9 @@ private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPoin
     return ArrayPointer.create(array.pointee.values, count: array.pointee.count, .ofObjects)
 }
 
-/// The modes of a set, as an array. CF accepts a set, too, though its documentation mentions only arrays.
+/// Returns the modes of a set as an array. CF also accepts a set, although its documentation mentions only arrays.
 private func arrayOfModes(_ set: TablePointer, _ name: Name) -> ArrayPointer? {
-    // First a list of plain pointers, which retains nothing: an element may be no object.
+    // First make a list of plain pointers, which retains nothing: an element may not be an object.
     guard let list = ArrayPointer.createMutable(capacity: set.pointee.count, ElementCalls()) else { return nil }
     defer { list.release() }
     set.list(list.pointee.values, nil)
@@ -104,7 +108,7 @@ public func RLRunLoopPostFunctionWithRelease(
     enqueueReleasing(rl, modes, function, info, release, wakes: true, "RLRunLoopPostFunctionWithRelease")
 }
 
-/// Checks the arguments, and queues a request that has no release function.
+/// Checks the arguments and queues a request that has no release function.
 @inline(never)
 private func enqueue(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?, wakes: Bool,

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLRunLoopProbe.h
+// The functions that include/RunLoop/RLRunLoopProbe.h declares and documents.
 
 @implementation @c
 public func RLRunLoopSetProbe(_ probe: UnsafePointer<RLRunLoopProbe>?) -> UInt8 {

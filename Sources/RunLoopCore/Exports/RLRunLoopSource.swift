@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLRunLoopSource.h
+// The functions that include/RunLoop/RLRunLoopSource.h declares and documents.
 
 @inline(never)
 private func borrow(_ source: OpaquePointer?, _ function: Name) -> SourcePointer? {
@@ -81,11 +81,11 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
     guard let context else { return Misuse.report("RLRunLoopSourceGetContext", "context", expected: "a context", got: nil) }
     let asked = context.pointee.version
     guard asked == 0 || asked == 1 else { return Misuse.report("RLRunLoopSourceGetContext", "context", "version must be 0 or 1") }
-    // The context of an internal source is not shown to clients.
+    // The context of an internal source is hidden from clients.
     let isInternal = source.pointee.item.has(.isInternal)
     let own = isInternal ? SourceDetail() : source.pointee.detail?.pointee ?? SourceDetail()
     let perform = isInternal ? nil : source.pointee.function.perform
-    // As in CF, the version that the client asks for says only how large its struct is.
+    // As in CF, the version that the client requests determines only the size of its struct.
     let size = asked == 0 ? MemoryLayout<RLRunLoopSourceContext>.size : MemoryLayout<RLRunLoopSourceContext1>.size
     memset(context, 0, size)
     if source.version == 1 {
@@ -115,7 +115,7 @@ public func RLRunLoopSourceIsSignalled(_ source: OpaquePointer?) -> UInt8 {
 }
 
 extension SourcePointer {
-    /// Signals the source unless that has no effect: on sources with a descriptor, and on invalid ones.
+    /// Signals the source, except where that has no effect: on sources with a descriptor, and on invalid ones.
     fileprivate func signalIfValid() {
         if !isSignallable { return }
         if Probe.isSet { Probe.tell(.sent, .source, nil, info: pointee.info, addressOfFunction(pointee.function.perform)) }

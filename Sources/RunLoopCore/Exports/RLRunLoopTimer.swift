@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLRunLoopTimer.h
+// The functions that include/RunLoop/RLRunLoopTimer.h declares and documents.
 
 @inline(never)
 private func borrow(_ timer: OpaquePointer?, _ function: Name) -> TimerPointer? { Handle.borrow(timer, function, "timer") }
@@ -26,7 +26,7 @@ public func RLRunLoopTimerCreate(
 }
 
 extension RLRunLoopTimerContext {
-    /// Whether nothing but `info` is set.
+    /// Whether no field but `info` is set.
     fileprivate var hasOnlyInfo: Bool { version == 0 && retain == nil && release == nil && copyDescription == nil }
 }
 
@@ -52,10 +52,10 @@ public func RLRunLoopTimerCreateRearmable(
     create(.infinity, TimerDetail.untilArmed, 0, callout, context, "RLRunLoopTimerCreateRearmable")
 }
 
-/// Clamps an interval to the longest that a timer can have; NaN stays NaN.
+/// Returns an interval clamped to the longest that a timer can have; NaN stays NaN.
 private func clampedInterval(_ interval: Double) -> Double { interval > Clock.latestDate ? Clock.latestDate : interval }
 
-/// The date `delay` seconds from now; `delay` is not NaN.
+/// Returns the date `delay` seconds from now; `delay` is not NaN.
 private func date(after delay: Double) -> Double { delay > 0 ? Clock.currentDate + delay : Clock.currentDate }
 
 @inline(never)
@@ -174,7 +174,7 @@ public func RLRunLoopTimerSetTolerance(_ timer: OpaquePointer?, _ tolerance: Dou
 }
 
 extension TimerPointer {
-    /// Reads a value from the timer's detail under the lock; nil if the timer has no detail.
+    /// Returns a value from the timer's detail, read under the lock; nil if the timer has no detail.
     fileprivate func detail(_ part: (borrowing TimerDetail) -> Double) -> Double? {
         let owner = item.lock()
         defer { owner.unlock() }

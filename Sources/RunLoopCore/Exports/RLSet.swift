@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLSet.h
+// The functions that include/RunLoop/RLSet.h declares and documents.
 
 @inline(never)
 private func borrow(_ set: OpaquePointer?, _ function: Name) -> TablePointer? {

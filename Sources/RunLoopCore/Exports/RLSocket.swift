@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// include/RunLoop/RLSocket.h
+// The functions that include/RunLoop/RLSocket.h declares and documents.
 
 public typealias SocketCallout =
     @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
@@ -10,7 +10,7 @@ public typealias SocketCallout =
 @inline(never)
 private func borrow(_ s: OpaquePointer?, _ function: Name) -> SocketPointer? { Handle.borrow(s, function, "s") }
 
-/// The data object behind an argument, an address or what is to be sent; nil with a diagnostic if that is no data object.
+/// Returns the data object behind an argument, which is an address or a payload; nil, after a diagnostic, if it is not a data object.
 private func borrowData(_ data: OpaquePointer?, _ function: Name, _ parameter: Name) -> DataPointer? {
     Handle.borrow(data, function, parameter)
 }
@@ -40,7 +40,8 @@ public func RLSocketCreateWithNative(
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
     guard let client = loadContext(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
-    // The table is indexed by descriptor: a huge number that is not open is rejected, so the table need not grow that far.
+    // The table is indexed by descriptor. A huge number that is not an open descriptor is rejected, so that the table need not grow that
+    // far.
     if sock >= 1 << 20 && !Descriptor.isOpen(sock) {
         Misuse.report("RLSocketCreateWithNative", "sock", "not an open descriptor")
         return nil
@@ -66,8 +67,8 @@ public func RLSocketCreateConnectedToSocketSignature(
     return create(signature, "RLSocketCreateConnectedToSocketSignature", callBackTypes, callout, context, connectWithin: timeout)
 }
 
-/// A socket on a new descriptor. As in CFSocket, a family that is not positive means PF_INET; for PF_INET alone there is a default type, and
-/// a default protocol.
+/// Creates a socket on a new descriptor. As in CFSocket, a family that is not positive means PF_INET; only PF_INET has a default type and a
+/// default protocol.
 private func create(
     _ family: Int32, _ type: Int32, _ protocolNumber: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ client: ClientContext
@@ -76,7 +77,7 @@ private func create(
     let family = family <= 0 ? PF_INET : family
     let type = type <= 0 && family == PF_INET ? Sockets.stream : type
     guard let fd = try? Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber) else { return nil }
-    // The kernel has just assigned this number, so a socket that still has it was not invalidated before its descriptor was closed.
+    // The kernel has just assigned this number. So a socket that still has it was not invalidated before its descriptor was closed.
     Endpoints.socket(on: fd)?.invalidateClosed("RLSocketCreate")
     guard let socket = create(fd, callBackTypes, callout, client) else {
         Descriptor.close(fd)
@@ -85,15 +86,15 @@ private func create(
     return socket
 }
 
-/// A socket on a descriptor. The lower 4 bits of `callBackTypes` are the types; its lower 8, without connect and write, the initial flags,
-/// plus close-on-invalidate.
+/// Creates a socket on a descriptor. The lower 4 bits of `callBackTypes` are the types; the lower 8, without connect and write, are the
+/// initial flags, to which close-on-invalidate is added.
 private func create(_ fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?, _ client: ClientContext) -> SocketPointer? {
     let types = SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF))
     let flags = UInt32(truncatingIfNeeded: callBackTypes & 0xFF & ~0xC) | SocketStorage.closesOnInvalidate
     return SocketPointer.create(fd, types, flags: flags, callout, client)
 }
 
-/// A socket that is bound to the signature's address, or, with `connectWithin`, connected to it.
+/// Creates a socket that is bound to the signature's address or, with `connectWithin`, connected to it.
 @inline(never)
 private func create(
     _ signature: UnsafePointer<RLSocketSignature>?, _ function: Name, _ callBackTypes: UInt, _ callout: SocketCallout?,
@@ -134,8 +135,8 @@ public func RLSocketConnectToAddress(_ s: OpaquePointer?, _ address: OpaquePoint
     return socket.connect(to: address, seconds: timeout).rawValue
 }
 
-/// Sets `receiver` to the address to send to; it stays nil, which means the connection's peer, if the argument is NULL or empty. False with a
-/// diagnostic if the argument is no data object.
+/// Sets `receiver` to the destination address. If the argument is NULL or empty, `receiver` stays nil, which means the connection's peer.
+/// Returns false, after a diagnostic, if the argument is not a data object.
 private func borrowReceiver(_ address: OpaquePointer?, _ function: Name, _ receiver: inout DataPointer?) -> Bool {
     if address == nil { return true }
     guard let borrowed = borrowData(address, function, "address") else { return false }

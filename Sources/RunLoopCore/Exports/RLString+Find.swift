@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLString.h: comparing, finding and splitting
+// The functions that compare, find and split strings; include/RunLoop/RLString.h declares and documents them.
 
 @inline(never)
 private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "string") -> StringPointer? {
@@ -9,8 +9,8 @@ private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "
 }
 
 extension StringPointer {
-    /// Compares bytes, and returns -1, 0 or 1. `ignoresCase`: of ASCII letters; `numerically`: runs of digits as numbers, of any length.
-    /// O(n).
+    /// Compares bytes and returns -1, 0 or 1. With `ignoresCase`, ASCII letters are compared without regard to case; with `numerically`,
+    /// runs of digits are compared as numbers, of any length. O(n).
     fileprivate func compare(_ other: StringPointer, ignoresCase: Bool, numerically: Bool) -> Int {
         let (left, right) = (pointee.bytes, other.pointee.bytes)
         var (position, otherPosition) = (0, 0)
@@ -35,7 +35,8 @@ extension StringPointer {
         return (count - position - (other.count - otherPosition)).signum()
     }
 
-    /// The digits at `position`, without leading zeros; moves `position` past them. The text ends with a 0, which is no digit.
+    /// Returns the digits at `position`, without leading zeros, and moves `position` past them. The text ends with a 0 byte, which is no
+    /// digit.
     private static func number(in text: UnsafePointer<UInt8>, _ position: inout Int) -> (digits: UnsafePointer<UInt8>, count: Int) {
         while text[position] == UInt8(ascii: "0") { position += 1 }
         let start = position
@@ -43,7 +44,7 @@ extension StringPointer {
         return (text + start, position - start)
     }
 
-    /// The offset of `part`, searched forwards or backwards from `start`; nil if it is not there. O(n · m), usually O(n).
+    /// Returns the offset of `part`, searched forwards or backwards from `start`; nil if it is not found. O(n · m), usually O(n).
     fileprivate func find(_ part: StringPointer, from start: Int, backwards: Bool, ignoresCase: Bool) -> Int? {
         let (bytes, wanted, size) = (pointee.bytes, part.pointee.bytes, part.count)
         var offset = start

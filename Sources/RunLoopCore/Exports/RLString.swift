@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// include/RunLoop/RLString.h
+// The functions that include/RunLoop/RLString.h declares and documents.
 
 @inline(never)
 private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "string") -> StringPointer? {
@@ -85,7 +85,7 @@ public func RLStringMakeConstant(_ cString: UnsafePointer<CChar>?) -> OpaquePoin
         systemError = EILSEQ
         return nil
     }
-    // fork() has to take the table's lock, whether there is a loop or not.
+    // fork() has to acquire the table's lock, whether or not there is a loop.
     guard Registry.prepare() else { return nil }
     return InternedStrings.string(bytes, count: count)?.handle
 }
@@ -110,7 +110,7 @@ public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) 
     return UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self)
 }
 
-/// The text of a format, for Format.c; nil if the handle is no string, with a diagnostic that names `function`.
+/// Returns the text of a format, for Format.c; nil, after a diagnostic that names `function`, if the handle is not that of a string.
 @c(runloop_format)
 public func textOfFormat(_ format: OpaquePointer?, _ function: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {
     let string = borrow(format, Name(function), "format")
@@ -152,25 +152,25 @@ extension StringPointer {
 
 /// How much of a string has been converted into a buffer.
 private struct Copied {
-    /// How many UTF-16 code units have been converted.
+    /// The number of UTF-16 code units that have been converted.
     var units = 0
     var bytes = 0
-    /// Whether everything that was asked for has been converted.
+    /// Whether everything that was requested has been converted.
     var isComplete = false
 }
 
 extension StringPointer {
-    /// Converts `length` UTF-16 code units from `start` on into an encoding. Stops at the first that does not fit, or that the encoding lacks
-    /// if `loss` is 0; otherwise the character `loss` replaces it, and each half of a surrogate pair. Where the range cuts a pair, the half
-    /// is kept in UTF-16, stops a conversion to UTF-8, as in CF, and is replaced in other encodings. `mark`: a byte order mark comes first,
-    /// in UTF-16 and UTF-32 of no named byte order. `buffer` nil: only counts. O(n).
+    /// Converts `length` UTF-16 code units from `start` on into an encoding. Stops at the first character that does not fit, or that the
+    /// encoding lacks if `loss` is 0; otherwise the byte `loss` replaces each code unit of such a character. Where the range cuts a
+    /// surrogate pair, the half is kept in UTF-16, stops a conversion to UTF-8, as in CF, and is replaced in other encodings. With `mark`,
+    /// a byte order mark comes first in UTF-16 and UTF-32 without a named byte order. If `buffer` is nil, only counts. O(n).
     fileprivate func copy(
         from start: Int, _ length: Int, to encoding: UInt32, loss: UInt8, mark: Bool, _ buffer: UnsafeMutablePointer<UInt8>?, room: Int
     ) -> Copied {
         var copied = Copied()
         guard let encoding = Encoding(encoding) else { return copied }
         var encoded = InlineArray<4, UInt8>(repeating: 0)
-        /// False if nothing was encoded, or if it does not fit.
+        /// Appends the encoded bytes. Returns false if nothing was encoded, or if it does not fit.
         func write(_ size: Int) -> Bool {
             if let buffer {
                 if size > room - copied.bytes { return false }
@@ -292,7 +292,7 @@ public func RLStringHasSuffix(_ string: OpaquePointer?, _ suffix: OpaquePointer?
     return contains(string, suffix, at: string.count - suffix.count)
 }
 
-/// Whether a string contains `part` at the byte `start`. As in CF, no string contains the empty string.
+/// Returns whether a string contains `part` at the byte `start`. As in CF, no string contains the empty string.
 private func contains(_ string: StringPointer, _ part: StringPointer, at start: Int) -> UInt8 {
     guard part.count > 0, start >= 0, start + part.count <= string.count else { return 0 }
     return memcmp(string.pointee.bytes + start, part.pointee.bytes, part.count) == 0 ? 1 : 0
