@@ -4,9 +4,10 @@ __thread void *linux_thread_slot_variable __attribute__((tls_model("initial-exec
 
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
-/* Under ThreadSanitizer, Swift reports every inout use of a struct as a write to all of it. Our structs are in shared memory, and each
-   field has a rule of its own, so most of these reports would be wrong. Builds with ThreadSanitizer link
-   with --wrap=__tsan_external_write; loads and stores, which are what can race, stay instrumented. */
+/* Under ThreadSanitizer, Swift reports every inout use of a struct as a write to all of it. This library's structs are
+   in shared memory, and each field has its own rule, so most of these reports would be wrong. Builds with
+   ThreadSanitizer link with --wrap=__tsan_external_write; loads and stores, which are what can race, stay
+   instrumented. */
 void __wrap___tsan_external_write(void *address, void *caller, void *tag);
 void __wrap___tsan_external_write(void *address, void *caller, void *tag)
 {

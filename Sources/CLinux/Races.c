@@ -1,8 +1,8 @@
 /* Annotations for race detectors. Compiled into librunloop-kit, too. */
 #include "LinuxRaces.h"
 
-/* Functions of ThreadSanitizer's runtime, which are there if the program was built with -fsanitize=thread: the dynamic linker
-   writes their addresses, or NULL. A library that is instrumented itself needs no annotations. */
+/* Functions of ThreadSanitizer's runtime, which exist if the program was built with -fsanitize=thread: the dynamic
+   linker stores their addresses, or NULL. A library that is itself instrumented needs no annotations. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define __tsan_release NULL
@@ -16,8 +16,8 @@ extern void __tsan_acquire(void *address) __attribute__((weak));
 void (*linux_tell_before)(void *address) = __tsan_release;
 void (*linux_tell_after)(void *address) = __tsan_acquire;
 
-/* A request to Valgrind, by a sequence of instructions that does nothing elsewhere; valgrind.h describes it. Returns `otherwise`
-   without Valgrind, or if its tool does not know the request. */
+/* Makes a request to Valgrind, by a sequence of instructions that has no effect elsewhere; valgrind.h describes it.
+   Returns `otherwise` without Valgrind, or if its tool does not know the request. */
 static unsigned long linux_ask_valgrind(unsigned long request, const void *address, unsigned long otherwise)
 {
     volatile unsigned long arguments[6] = {request, (unsigned long)address};
@@ -40,11 +40,11 @@ static unsigned long linux_ask_valgrind(unsigned long request, const void *addre
     return result;
 }
 
-/* The numbers are those of helgrind.h and drd.h; the first two are understood by both. */
+/* The numbers of helgrind.h and drd.h. Both tools understand the first two. */
 enum {
     tell_before_request = 0x48470121,
     tell_after_request = 0x48470122,
-    helgrind_rights_request = 0x4847012e, /* of the arguments we leave at 0: none */
+    helgrind_rights_request = 0x4847012e, /* of the arguments, which stay 0: none */
     drd_thread_request = 0x44520000
 };
 static void tell_valgrind_before(void *address) { linux_ask_valgrind(tell_before_request, address, 0); }

@@ -1,12 +1,12 @@
 /*
- * Unwind.c -- what happens when a C++ exception leaves a client's function.
+ * Unwind.c -- what happens when a C++ exception leaves a client's callback.
  *
- * The library's frames can be walked by debuggers, profilers and unwinders, so an exception could pass through them, and would
- * leave a loop that still believes to be in the middle of a pass. No frame of the library lets one through: the Makefile
- * makes this function the personality routine of each. The unwinder calls it while it looks for a handler, before anything has
- * been unwound: a debugger, or the core file, shows where the exception was thrown.
+ * Debuggers, profilers and unwinders can walk the library's frames, so an exception could pass through them. It would
+ * leave a loop that still considers itself in the middle of a pass. No frame of the library lets an exception through:
+ * the Makefile makes this function the personality routine of each. The unwinder calls it while it searches for a
+ * handler, before anything has been unwound, so a debugger or the core file shows where the exception was thrown.
  *
- * The end of a thread unwinds, too (pthread_exit, pthread_cancel). That may pass: RunLoop+Calls.swift clears up behind it.
+ * Thread exit (pthread_exit, pthread_cancel) unwinds, too. That may pass: RunLoop+Calls.swift cleans up after it.
  */
 #include <stdlib.h>
 #include <unistd.h>

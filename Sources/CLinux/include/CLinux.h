@@ -1,13 +1,14 @@
-/* The only door to Linux: the system's headers, and static inline shims for what Swift cannot import
-   (variadic functions, macros, thread-local variables, constants that come in as enums or as
-   integers of another width). Each shim says why it is here. No logic.
+/* The library's only access to Linux: system headers, and static inline shims for what Swift does not import (variadic
+   functions, macros, thread-local variables, constants that are imported as enums or as integers of another width).
+   Comments say why a shim is here. Shims contain as little logic as possible.
 
-   What is a system call and nothing else goes through syscall(2), which is variadic: each function of glibc that the library
-   names is a search through all libraries whenever a program starts, and 80 bytes. */
+   A shim that is nothing but a system call uses syscall(2), which is variadic. For each glibc function that the library
+   references, the dynamic linker would search all libraries at program start, and the library would grow by 80
+   bytes. */
 #ifndef CLINUX_H
 #define CLINUX_H
 
-/* Before the first of the system's headers. */
+/* Must precede the first of the system's headers. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -22,7 +23,7 @@
 #include "LinuxSockets.h"
 #include "LinuxThreads.h"
 
-/* For Swift alone. */
+/* Needed by Swift only. */
 #include <pthread.h>
 
 #endif

@@ -12,20 +12,20 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Not cancellation points, as glibc's functions are, here and for waiting: a thread that is cancelled in one would leave a lock held,
-   or a wake-up half made. */
+/* System calls that, unlike glibc's functions, are not cancellation points; the functions that wait are not either. A
+   thread that was cancelled in one would leave a lock held, or a wake-up half done. */
 static inline long linux_read(int fd, void *buffer, size_t size) { return syscall(SYS_read, fd, buffer, size); }
 static inline long linux_write(int fd, const void *buffer, size_t size) { return syscall(SYS_write, fd, buffer, size); }
 static inline int linux_close(int fd) { return (int)syscall(SYS_close, fd); }
 
-/* Variadic. */
+/* fcntl(2) is variadic. */
 static inline int linux_fcntl(int fd, int command, int argument)
 {
     return (int)syscall(SYS_fcntl, fd, command, argument);
 }
 
-/* epoll_pwait2 came with Linux 5.11 and glibc 2.35: through syscall(2), so that the library loads with
-   an older glibc, and answers ENOSYS on an older kernel. */
+/* epoll_pwait2, which Linux 5.11 and glibc 2.35 introduced. Called through syscall(2), so that the library loads with
+   an older glibc, and fails with ENOSYS on an older kernel. */
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
 #endif
@@ -35,8 +35,8 @@ static inline int linux_epoll_pwait2(int epoll, struct epoll_event *events, int 
     return (int)syscall(SYS_epoll_pwait2, epoll, events, capacity, timeout, NULL, 0);
 }
 
-/* EPOLLIN is imported as a member of an enum, EPOLL_CLOEXEC as an integer: one type for each here.
-   epoll_event is packed with a union in it: filled and read here. */
+/* Constants of epoll with one type: EPOLLIN is imported as a member of an enum, EPOLL_CLOEXEC as an integer. The struct
+   epoll_event is packed and contains a union, so it is filled and read here. */
 static const uint32_t linux_EPOLLIN = EPOLLIN;
 static const uint32_t linux_EPOLLOUT = EPOLLOUT;
 static const uint32_t linux_EPOLLRDHUP = EPOLLRDHUP;
@@ -62,7 +62,7 @@ static inline int linux_epoll_wait(int epoll, struct epoll_event *events, int ca
 }
 static inline int linux_eventfd(void) { return (int)syscall(SYS_eventfd2, 0, EFD_CLOEXEC); }
 static inline int linux_timerfd(void) { return (int)syscall(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC); }
-/* On the monotonic clock, in nanoseconds; zero disarms. */
+/* Sets a timerfd to a time on the monotonic clock, in nanoseconds; zero disarms it. */
 static inline int linux_timerfd_set(int fd, uint64_t date)
 {
     struct itimerspec setting = {.it_value = {(time_t)(date / 1000000000), (long)(date % 1000000000)}};

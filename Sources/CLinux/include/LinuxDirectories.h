@@ -8,16 +8,16 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-/* The flags are macros of several types. */
+/* Shims, because the flags are macros of several types. */
 static inline void linux_make_directory(const char *path) { syscall(SYS_mkdirat, AT_FDCWD, path, 0700); }
 static inline int linux_open_directory(const char *path)
 {
     return (int)syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Variadic. Opens and locks a file, made if it is missing, which still has that name once it is locked; does not wait for the lock
-   and follows no link. flopenat() uses glibc's functions, which are cancellation points: a thread that ended there would keep the
-   lock of the names. */
+/* Opens and locks a file, creating it if it is missing, and makes sure that it still has this name once it is locked.
+   Does not wait for the lock and follows no symbolic link. flopenat() is variadic, and calls glibc functions that are
+   cancellation points: a thread that was cancelled there would keep the lock of the names. */
 static inline int linux_open_locked(int directory, const char *name)
 {
     int state;
@@ -27,13 +27,13 @@ static inline int linux_open_locked(int directory, const char *name)
     return fd;
 }
 
-/* Opens the file itself, a socket for example, without following a link and without waiting. */
+/* Opens the file itself, which may be a socket, without following a symbolic link and without waiting. */
 static inline int linux_open_path(int directory, const char *name)
 {
     return (int)syscall(SYS_openat, directory, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* S_ISSOCK is a macro. */
+/* Tests of a file's type and owner; S_ISSOCK is a macro. */
 static inline int linux_is_socket(int fd)
 {
     struct stat status;
@@ -45,8 +45,8 @@ static inline int linux_is_mine(int fd)
     return fstat(fd, &status) == 0 && status.st_uid == linux_user();
 }
 
-/* Whether a directory is the user's, root's or `trusted`'s, and no other user can remove or replace what this user puts there: it is
-   not writable for others, or sticky. */
+/* Whether a directory belongs to the user, to root or to `trusted`, and no other user can remove or replace what this
+   user puts there: it is not writable for others, or it is sticky. */
 static inline int linux_is_guarded(int fd, uid_t trusted)
 {
     struct stat status;
@@ -55,7 +55,7 @@ static inline int linux_is_guarded(int fd, uid_t trusted)
            ((status.st_mode & 022) == 0 || (status.st_mode & S_ISVTX) != 0);
 }
 
-/* Whether `name` still stands for the file that is open. */
+/* Whether `name` still refers to the open file. */
 static inline int linux_is_same_file(int fd, int directory, const char *name)
 {
     struct stat open, named;
@@ -63,8 +63,8 @@ static inline int linux_is_same_file(int fd, int directory, const char *name)
            open.st_dev == named.st_dev && open.st_ino == named.st_ino;
 }
 
-/* Opens and locks the file of a name if it is a plain empty one of the user's that no process has locked; otherwise -1. It is not
-   created, and no link is followed. */
+/* Opens and locks the file with this name if it is an empty regular file of the user and no process has locked it;
+   otherwise returns -1. Does not create it and follows no symbolic link. */
 static inline int linux_lock_forgotten(int directory, const char *name)
 {
     struct stat status;
@@ -91,7 +91,7 @@ static inline int linux_is_older(int fd, long seconds)
            now.tv_sec - status.st_mtim.tv_sec > seconds;
 }
 
-/* Records of getdents64: inode and position (8 bytes each), length of the record (2), type (1), name. */
+/* Reads records of getdents64(2): inode and position (8 bytes each), record length (2), type (1), name. */
 static inline long linux_read_directory(int directory, void *buffer, size_t size)
 {
     return syscall(SYS_getdents64, directory, buffer, size);

@@ -1,4 +1,4 @@
-/* Memory: files of it that processes share, their seals and mappings, and advice about pages. Part of CLinux.h. */
+/* Memory: memory files that processes share, their seals and mappings, and advice about pages. Part of CLinux.h. */
 #ifndef CLINUX_MEMORY_H
 #define CLINUX_MEMORY_H
 #include "LinuxDescriptors.h"
@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 
-/* The constants are macros. A memory file for so many bytes; EFBIG if that is more than the process may write (`ulimit -f`), because
-   trying would raise SIGXFSZ. */
+/* Creates an empty memory file that is to have `size` bytes; a shim because the constants are macros. Fails with EFBIG
+   if the process may not write files of this size (`ulimit -f`), because trying would raise SIGXFSZ. */
 static inline int linux_memory_file(off_t size)
 {
     uint64_t limit[2];
@@ -20,14 +20,15 @@ static inline int linux_memory_file(off_t size)
     return (int)syscall(SYS_memfd_create, "runloop", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 }
 
-/* The size of the file, and its seals, cannot be changed from now on. */
+/* Makes the file's size and its seals permanent. */
 static inline int linux_seal_size(int fd)
 {
     return linux_fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
-/* Whether a descriptor from another process is a memory file of that size, which cannot change. Asks for the seals first: only
-   memory files have any, and other files may make fstat(2) wait (FUSE). Not one of huge pages, since there may be none for it. */
+/* Whether a descriptor from another process is a memory file whose size is `size` and cannot change. Checks the seals
+   first: only memory files have any, and for other files fstat(2) may wait (FUSE). A memory file of huge pages does not
+   qualify, since there may be no huge page for it. */
 static inline int linux_is_memory_file(int fd, off_t size)
 {
     struct stat status;
@@ -38,8 +39,8 @@ static inline int linux_is_memory_file(int fd, off_t size)
            syscall(SYS_fstatfs, fd, &system) == 0 && system.f_type == TMPFS_MAGIC;
 }
 
-/* Whether an access to a page of a memory file may fail for want of memory, with SIGBUS. Elsewhere the kernel finds a page, or ends a
-   process, as for any memory. */
+/* Whether an access to a page of a memory file may fail with SIGBUS for lack of memory: vm.overcommit_memory is 2, or
+   cannot be read. With other values, the kernel finds a page or kills a process, as for any memory. */
 static inline int linux_accounts_strictly(void)
 {
     char mode = '2';
@@ -51,10 +52,10 @@ static inline int linux_accounts_strictly(void)
     return mode == '2';
 }
 
-/* Allocates all pages at once, or fails. */
+/* Allocates all pages immediately, or fails. */
 static inline int linux_allocate(int fd, off_t size) { return (int)syscall(SYS_fallocate, fd, 0, (off_t)0, size); }
 
-/* MAP_FAILED is a macro with a cast. */
+/* Maps a file for sharing; a shim because MAP_FAILED is a macro with a cast. */
 static inline void *linux_map(int fd, size_t size)
 {
     void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);

@@ -1,4 +1,4 @@
-/* Packets between processes: sockets with a path, and the descriptors that travel with a packet. Part of CLinux.h. */
+/* Packets between processes: sockets with a path, and descriptors that are passed with a packet. Part of CLinux.h. */
 #ifndef CLINUX_PACKETS_H
 #define CLINUX_PACKETS_H
 #include "LinuxSockets.h"
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/un.h>
 
-/* SOCK_SEQPACKET is imported as a member of an enum; addresses are unions by cast. */
+/* Shims, because SOCK_SEQPACKET is imported as a member of an enum, and addresses are unions by cast. */
 static inline int linux_socket_of_packets(void) { return linux_socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK, 0); }
 static inline int linux_unix_address(struct sockaddr_un *address, const char *path)
 {
@@ -50,11 +50,12 @@ static inline int linux_peer_credentials(int fd, int *pid, unsigned *uid, unsign
 }
 static inline int linux_shutdown(int fd) { return (int)syscall(SYS_shutdown, fd, SHUT_RDWR); }
 
-/* The macros of cmsg(3). Sends one packet, with a descriptor unless `passed` is -1. Never blocks, raises no SIGPIPE. */
+/* Sends one packet, with a descriptor unless `passed` is -1; a shim because of the macros of cmsg(3). Never blocks, and
+   raises no SIGPIPE. */
 static inline long linux_send_packet(int fd, const void *head, size_t headSize, const void *body, size_t bodySize,
                                      int passed)
 {
-    /* Small parts are joined: for two parts the kernel takes longer than this copy. */
+    /* Join small parts: for two parts, the kernel takes longer than this copy. */
     if (passed < 0 && headSize + bodySize <= 512) {
         char packet[512];
         memcpy(packet, head, headSize);
@@ -83,12 +84,13 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
     return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The most descriptors that one packet can have; what does not fit would be closed by the kernel, in this thread. */
+/* The maximum number of descriptors that a packet can carry. The kernel would close those for which there is no room,
+   in this thread. */
 #define LINUX_PASSED_LIMIT 253
 
-/* What came with a packet instead of one descriptor. */
-static const int linux_passed_several = -2; /* They are being closed. */
-static const int linux_passed_refused = -3; /* One that this process has no number for. */
+/* Values that stand for anything but a single descriptor that was received with a packet. */
+static const int linux_passed_several = -2; /* Several, which are being closed. */
+static const int linux_passed_refused = -3; /* One for which this process has no number left. */
 
 struct linux_closing {
     int count;
@@ -104,8 +106,8 @@ static __attribute__((unused)) void *linux_close_all(void *closing)
     return NULL;
 }
 
-/* Descriptors from other processes are closed on a thread of their own: closing can wait, for a file system, for a socket that
-   lingers, for whatever stands behind FUSE. Without a thread they stay open. */
+/* Closes descriptors from other processes on a separate thread: closing can wait, for a file system, for a socket that
+   lingers, or for anything behind FUSE. If no thread can be created, the descriptors stay open. */
 static __attribute__((noinline, unused)) void linux_close_apart(const int *fds, int count)
 {
     sigset_t all, before;
@@ -130,14 +132,14 @@ failed:
     free(these);
 }
 
-/* Whether there is a packet, of which this takes nothing. */
+/* Whether there is a packet, which stays in the socket. */
 static inline int linux_peek_packet(int fd, void *byte)
 {
     return syscall(SYS_recvfrom, fd, byte, (size_t)1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) > 0;
 }
 
-/* Whether the socket refuses descriptors from now on, and with it the sockets that it accepts: 1, or 0 where the kernel cannot
-   (before 6.16). */
+/* Sets whether the socket, and the sockets that it accepts, refuse descriptors. Returns 1, or 0 if the kernel does not
+   support this (before 6.16). */
 #ifndef SO_PASSRIGHTS
 #define SO_PASSRIGHTS 83
 #endif
@@ -147,7 +149,7 @@ static inline int linux_refuse_passed(int fd, int refuses)
     return syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_PASSRIGHTS, &passes, sizeof passes) == 0;
 }
 
-/* Sets `*passed` if a descriptor came with a packet: to that, or to one of the constants above. */
+/* Sets `*passed` if a descriptor was received with a packet: to that descriptor, or to one of the constants above. */
 static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *message, int *passed)
 {
     int count = 0, fds[LINUX_PASSED_LIMIT];
@@ -167,8 +169,8 @@ static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *m
     }
 }
 
-/* Receives one packet into one buffer, or into two if `body` has room. Returns the true size, also of a packet that was cut off.
-   `passed` is not NULL if descriptors may come: -1 if none did. */
+/* Receives one packet into one buffer, or into two if `body` has room. Returns the true size, even if the packet was
+   truncated. `passed` is not NULL if the packet may carry descriptors; it receives -1 if there were none. */
 static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, void *body, size_t bodySize,
                                         int *passed)
 {

@@ -1,11 +1,13 @@
-/* The switch of the client's probe, and static probes for tracers: a label in the code and a note beside it. Part of CLinux.h. */
+/* The switch of the client's probe, and static probes for tracers: a label in the code and a note about it. Part of
+   CLinux.h. */
 #ifndef CLINUX_PROBES_H
 #define CLINUX_PROBES_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* Whether there is a client's probe, and the one that was set last, which stays there when there is none any more. In C, because the
-   compiler folds a plain load into the comparison, and an atomic one of Swift not: one instruction less where callbacks are called. */
+/* Whether the client has set a probe, and the probe that it set last, which stays here after the client has removed it.
+   In C, because the compiler folds a plain load into the comparison, but not an atomic load of Swift: one instruction
+   less where callbacks are called. */
 extern uint8_t linux_probe_is_set __attribute__((visibility("hidden")));
 extern const void *_Nullable linux_probe_variable __attribute__((visibility("hidden")));
 __attribute__((no_sanitize("thread"))) static inline __attribute__((always_inline)) uint8_t linux_has_probe(void)
@@ -13,7 +15,7 @@ __attribute__((no_sanitize("thread"))) static inline __attribute__((always_inlin
     return *(const volatile uint8_t *)&linux_probe_is_set;
 }
 
-/* The probe, where linux_has_probe was true: then it is never NULL again. */
+/* Returns the probe. To be called after linux_has_probe returned true: the result is never NULL from then on. */
 static inline __attribute__((always_inline)) const void *_Nonnull linux_probe(void)
 {
     __atomic_thread_fence(__ATOMIC_ACQUIRE);
@@ -26,7 +28,7 @@ static inline void linux_set_probe(const void *_Nullable probe)
     __atomic_store_n(&linux_probe_is_set, probe != NULL, __ATOMIC_RELEASE);
 }
 
-/* Stands for an argument that is never read: whatever its register holds, so it takes no instruction. */
+/* Returns a value for an argument that is never read: whatever its register holds, so it takes no instruction. */
 static inline __attribute__((always_inline)) uintptr_t linux_unspecified(void)
 {
     uintptr_t value;
@@ -34,10 +36,11 @@ static inline __attribute__((always_inline)) uintptr_t linux_unspecified(void)
     return value;
 }
 
-/* A label, and a note as systemtap's <sys/sdt.h> writes it: where the probe is, its provider and name, and where its arguments are. A
-   kernel that is told to puts a breakpoint on the instruction behind the label. Others put a nop there, which is quicker to step over;
-   here the probes cost nothing. The section .stapsdt.base, one byte, tells whether the file was moved after linking; gdb does not read
-   the notes of a file without it. "R" keeps it, though nothing that the linker looks at refers to it. */
+/* A label, and a note in the format of systemtap's <sys/sdt.h>: the address of the probe, its provider and name, and
+   the locations of its arguments. A tracer makes the kernel put a breakpoint on the instruction after the label. Other
+   libraries put a nop there, which is faster to step over; here the probes cost nothing. The section .stapsdt.base, one
+   byte, shows whether the file was moved after linking; gdb does not read the notes of a file without it. "R" keeps the
+   section, although nothing that the linker examines refers to it. */
 #define LINUX_STATIC_PROBE_BASE                                                       \
     "\t.ifndef _.stapsdt.base\n"                                                      \
     "\t.pushsection .stapsdt.base,\"aGR\",\"progbits\",.stapsdt.base,comdat\n"        \
@@ -60,14 +63,15 @@ static inline __attribute__((always_inline)) uintptr_t linux_unspecified(void)
                      : __VA_ARGS__                                                          \
                      : "memory")
 
-/* A client's function is about to be called. */
+/* Marks the place where a client's callback is about to be called. */
 static inline __attribute__((always_inline)) void linux_probe_call(uint32_t kind, uintptr_t function,
                                                                    const void *_Nullable first)
 {
     LINUX_STATIC_PROBE("call", "4@%0 8@%1 8@%2", "nr"(kind), "r"(function), "r"(first));
 }
 
-/* It has returned. Also a barrier, which keeps the compiler from making the call a jump that leaves no frame in backtraces. */
+/* Marks the place where a client's callback has returned. Also a barrier: it keeps the compiler from turning the call
+   into a jump, which leaves no frame in backtraces. */
 static inline __attribute__((always_inline)) void linux_probe_called(uint32_t kind)
 {
     LINUX_STATIC_PROBE("called", "4@%0", "nr"(kind));

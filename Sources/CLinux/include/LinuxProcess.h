@@ -1,4 +1,4 @@
-/* The process: errno, its ids, its environment, and libdispatch if that is loaded. Part of CLinux.h. */
+/* The process: errno, its IDs, its environment, and libdispatch if that is loaded. Part of CLinux.h. */
 #ifndef CLINUX_PROCESS_H
 #define CLINUX_PROCESS_H
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* errno is a macro. */
+/* Shims, because errno is a macro. */
 static inline int linux_errno(void) { return errno; }
 static inline void linux_set_errno(int value) { errno = value; }
 
@@ -16,17 +16,18 @@ static inline int linux_process(void) { return (int)syscall(SYS_getpid); }
 static inline uint32_t linux_user(void) { return (uint32_t)syscall(SYS_geteuid); }
 static inline uint32_t linux_group(void) { return (uint32_t)syscall(SYS_getegid); }
 
-/* secure_getenv: a program that runs with another user's rights must not trust its environment. */
+/* Uses secure_getenv, because a program that runs with another user's rights must not trust its environment. */
 static inline const char *linux_environment(const char *name) { return secure_getenv(name); }
 
-/* Variadic. */
+/* snprintf(3) is variadic. */
 static inline int linux_format_double(char *buffer, size_t size, double value, int is_exact)
 {
     return snprintf(buffer, size, is_exact ? "%.17g" : "%.3f", value);
 }
 
-/* Weak symbols are not imported. The functions, libdispatch's private interface for CFRunLoop, are there if it is loaded; the constant,
-   if the program was compiled with include/CoreFoundation/CFRunLoop.h, and so wants its main queue served. */
+/* Weak symbols, which Swift does not import. The functions are libdispatch's private interface for CFRunLoop and exist
+   if libdispatch is loaded. The constant exists if the program was compiled with include/CoreFoundation/CFRunLoop.h,
+   and so wants its main queue to be served. */
 extern int _dispatch_get_main_queue_handle_4CF(void) __attribute__((weak));
 extern void _dispatch_main_queue_callback_4CF(void *message) __attribute__((weak));
 extern const char kRLProgramServesDispatchMainQueue __attribute__((weak));

@@ -3,11 +3,11 @@
 #define CLINUX_RACES_H
 #include <stddef.h>
 
-/* Detects Helgrind and DRD, which watch unmodified programs. Before the first lock is made. */
+/* Detects Helgrind and DRD, which watch unmodified programs. To be called before the first lock is created. */
 void linux_look_for_valgrind(void);
 
-/* Everything a thread did before it calls the first happens before what another does after it calls the second with the same address.
-   NULL without a detector. */
+/* The functions that declare an order; NULL without a detector. All that a thread did before it calls the first one
+   happens before what another thread does after it calls the second one with the same address. */
 extern void (*linux_tell_before)(void *address) __attribute__((visibility("hidden")));
 extern void (*linux_tell_after)(void *address) __attribute__((visibility("hidden")));
 

@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* An enum. */
+/* Constants that are otherwise imported as members of an enum. */
 static const int linux_SOCK_STREAM = SOCK_STREAM;
 static const int linux_SOCK_SEQPACKET = SOCK_SEQPACKET;
 
@@ -50,7 +50,8 @@ static inline int linux_set_socket_option(int fd, int name, int value)
 {
     return (int)syscall(SYS_setsockopt, fd, SOL_SOCKET, name, &value, sizeof value);
 }
-/* 0 if it is no open descriptor. Bit 30: it is a socket. Two sockets have the same value by rare coincidence only. */
+/* Returns a number that identifies the open file; 0 if the descriptor is not open. Bit 30 is set for a socket. Two
+   sockets have the same number only by a rare coincidence. */
 static inline uint32_t linux_open_file_identity(int fd)
 {
     struct stat status;

@@ -8,7 +8,7 @@
 #include <sys/single_threaded.h>
 #include <time.h>
 
-/* `deadline` is in CLOCK_MONOTONIC, or NULL for none. */
+/* Sleeps while the word has the expected value. `deadline` is a time of CLOCK_MONOTONIC, or NULL for none. */
 static inline int linux_futex_wait(const void *word, uint32_t expected, const struct timespec *deadline)
 {
     return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, NULL,
@@ -30,14 +30,14 @@ static inline int linux_membarrier(void)
 
 static inline int linux_membarrier_global(void) { return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0); }
 
-/* Of the function that calls it: in a debug build, too. */
+/* Returns the stack frame of the calling function, in a debug build as well. */
 __attribute__((always_inline)) static inline uintptr_t linux_frame(void)
 {
     return (uintptr_t)__builtin_frame_address(0);
 }
-/* Of a function that has a frame pointer, on x86-64 and on arm64. */
+/* Returns the return address in the frame of a function that has a frame pointer, on x86-64 and arm64. */
 static inline uintptr_t linux_return_address(uintptr_t frame) { return ((const volatile uintptr_t *)frame)[1]; }
-/* pthread_getattr_np: glibc reads /proc/self/maps for the main thread. */
+/* Whether an address is on the calling thread's stack. For the main thread, glibc reads /proc/self/maps for this. */
 static inline int linux_stack_has(uintptr_t address)
 {
     pthread_attr_t attributes;
@@ -53,7 +53,8 @@ static inline int linux_stack_has(uintptr_t address)
 static inline int linux_is_main_thread(void) { return (int)syscall(SYS_gettid) == linux_process(); }
 static inline void linux_yield(void) { syscall(SYS_sched_yield); }
 
-/* The only processor that a thread may run on (0: the calling thread); -1 if there are several, or more than fit the set. */
+/* Returns the only processor on which a thread may run (0: the calling thread); -1 if there are several, or more than
+   fit into the set. */
 static inline int linux_only_processor(int thread)
 {
     uint64_t set[16], *last = NULL;
@@ -66,7 +67,7 @@ static inline int linux_only_processor(int thread)
     return last == NULL ? -1 : (int)(last - set) * 64 + __builtin_ctzll(*last);
 }
 
-/* The processors that a thread may run on, a bit for each, up to 8192. */
+/* The processors on which a thread may run, one bit for each, up to 8192. */
 struct linux_processors {
     uint64_t bits[128];
 };
@@ -89,7 +90,7 @@ static inline int linux_run_on(int processor)
 /* Whether the process has no other thread, as far as glibc knows. */
 static inline int linux_is_single_threaded(void) { return __libc_single_threaded; }
 
-/* Variadic. By glibc's function, because Tests/c/test-wakeup-adjust.c replaces that. */
+/* prctl(2) is variadic. Called as glibc's function, because Tests/c/test-wakeup-adjust.c replaces that function. */
 static inline int linux_set_timer_slack(unsigned long nanoseconds)
 {
     return prctl(PR_SET_TIMERSLACK, nanoseconds, 0UL, 0UL, 0UL);
