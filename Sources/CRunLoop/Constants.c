@@ -1,13 +1,12 @@
-/* The data symbols of the public headers. @c makes functions only, so the constants are C.
-   Their layout is struct StringStorage in Sources/RunLoopCore/Value/String.swift; a test of that
-   room compares the two. */
+/* The data symbols of the public headers. They are in C, because Swift's @c exports only functions. The layout of
+   strings is that of StringStorage in Sources/RunLoopCore/Value/String.swift; a test of that room compares the two. */
 #include <RunLoop/RunLoop.h>
 
 struct constant_string {
     uint32_t tag;
     uint32_t references;
     uint32_t form;
-    uint32_t hash; /* 0: not computed yet */
+    uint32_t hash; /* 0 until it is computed */
     const char *bytes;
     long count;
 };
@@ -25,7 +24,8 @@ CONSTANT_STRING(kRLRunLoopModalPanelMode, "NSModalPanelRunLoopMode");
 CONSTANT_STRING(kRLRunLoopEventTrackingMode, "NSEventTrackingRunLoopMode");
 CONSTANT_STRING(kRLMessagePortPrivateReplyMode, "RLMessagePortPrivateReplyMode");
 
-/* Numbers, truth values and the notification centre: struct NumberStorage and its neighbours in Value/Number.swift. */
+/* Numbers and truth values, with the layouts of NumberStorage and TruthStorage in Value/Number.swift. The objects
+   that have only a header follow: null, and the notification center. */
 struct constant_number {
     uint32_t tag;
     uint32_t references;
@@ -85,8 +85,8 @@ const RLArrayCallBacks kRLTypeArrayCallBacks = {0, retain_object, release_object
 const RLDictionaryValueCallBacks kRLTypeDictionaryValueCallBacks = {0, retain_object, release_object, RLCopyDescription,
                                                                     RLEqual};
 
-/* Strings are retained like any other object. Two names for one struct, as each of its pointers would cost the dynamic linker a
-   relocation. */
+/* The callbacks that copy strings do not differ from the others, because strings are retained like any other object. So
+   they are second names for the same structs: in a struct of their own, each pointer would cost a relocation. */
 #define SAME_AS(name) __attribute__((alias(#name)))
 #define HASHING_CALLBACKS                                                    \
     {                                                                        \

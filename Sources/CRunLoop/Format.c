@@ -1,5 +1,5 @@
-/* RLStringCreateWithFormat. C, because Swift cannot define functions with variable arguments. Each piece of the format is
-   handed to snprintf with an argument of its type; only %@ is our own. */
+/* RLStringCreateWithFormat. In C, because Swift cannot define variadic functions. Each directive is passed to
+   vsnprintf with an argument of its type; only %@ is implemented here. */
 #include <RunLoop/RunLoop.h>
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 struct text {
     char *bytes;
     size_t count, room;
-    int error; /* the first one; nothing is added after it */
+    int error; /* the first error; nothing is appended after it */
 };
 
 static char *make_room(struct text *text, size_t more)
@@ -53,7 +53,7 @@ static void append_object(struct text *text, RLTypeRef object)
     }
 }
 
-/* A directive and its argument: once to measure, once more to write, if it does not fit at once. */
+/* Appends a directive with its argument. If the text does not fit into the room, prints once more with enough room. */
 static void print(struct text *text, const char *spec, ...)
 {
     char *destination;
@@ -74,7 +74,7 @@ static void print(struct text *text, const char *spec, ...)
     }
 }
 
-/* One directive, from behind the % on; returns what is behind it. */
+/* Appends one directive, given from the character after the % on. Returns the rest of the format. */
 static const char *directive(struct text *text, const char *format, va_list *arguments)
 {
     char spec[64] = "%";
@@ -89,7 +89,7 @@ static const char *directive(struct text *text, const char *format, va_list *arg
         if (c == '*') {
             int number = va_arg(*arguments, int);
             if (number < 0 && spec[used - 1] == '.')
-                used--; /* as if there were no precision */
+                used--; /* as if no precision were given */
             else
                 used += (size_t)snprintf(spec + used, 13, "%d", number);
             continue;
@@ -172,7 +172,7 @@ static const char *directive(struct text *text, const char *format, va_list *arg
     return format + 1;
 }
 
-/* In RLString.swift. */
+/* Returns the text of a format string; defined in Exports/RLString.swift. */
 extern const char *runloop_format(RLStringRef format, const char *function);
 
 static RLStringRef create(RLAllocatorRef allocator, RLStringRef format, va_list arguments, const char *function)
@@ -180,7 +180,7 @@ static RLStringRef create(RLAllocatorRef allocator, RLStringRef format, va_list 
     struct text text = {NULL, 0, 0, 0};
     const char *rest = runloop_format(format, function);
     RLStringRef string = NULL;
-    va_list copy; /* of a type whose address can be handed on, whatever va_list is here */
+    va_list copy; /* has a type whose address can be passed on, whatever va_list is */
     if (rest == NULL)
         return NULL;
     va_copy(copy, arguments);

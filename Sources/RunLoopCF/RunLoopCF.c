@@ -1,9 +1,10 @@
-/* librunloop-cf.so: CF's names as symbols, for callers that bind names and read no headers (Rust, Python, Zig). Programs that
-   are compiled with the headers in include/CoreFoundation do not need it: there a CF name is a label on the RL name.
+/* librunloop-cf.so: CF's names as symbols, for callers that bind names without reading headers (Rust, Python, Zig).
+   Programs that are compiled with the headers in include/CoreFoundation do not need it: there, a CF name is an
+   assembler label for the RL name.
 
-   Each function is one jump into librunloop.so, so both names are one function with one state. Never in one process with
-   Apple's CoreFoundation (libFoundation of the Swift toolchain): it has the same names, and one of the two would get the
-   other's calls. The list of names is made from the headers: names.awk. */
+   Each function is a single jump into librunloop.so, so both names refer to one function with one state. Must not be
+   in one process with Apple's CoreFoundation (libFoundation of the Swift toolchain): it has the same names, and one
+   of the two libraries would receive the other's calls. names.awk generates the list of names from the headers. */
 #include <CoreFoundation/CoreFoundation.h>
 
 #ifdef __CONSTANT_CFSTRINGS__
@@ -20,8 +21,8 @@
     __asm__(".pushsection .text." #name ",\"ax\",@progbits\n\t.p2align 3\n\t.globl " #name "\n\t.type " #name \
             ", @function\n" #name ":\n\t" JUMP(#target) "\n\t.size " #name ", . - " #name "\n\t.popsection");
 
-/* Constants are copied when the library is loaded, before any code of the program's runs: a program may have them in its
-   own memory by then (a copy relocation), and the assignment goes there. */
+/* Constants are copied when the library is loaded, before any code of the program runs. By then, a program may have
+   them in its own memory (a copy relocation), and the assignment takes effect there. */
 #define CF_DATA(name, target)                                                                                \
     extern unsigned char copy_of_##name[sizeof(name)] __asm__(#name) __attribute__((visibility("default"))); \
     unsigned char copy_of_##name[sizeof(name)] __attribute__((aligned(16)));
@@ -36,7 +37,7 @@ __attribute__((constructor)) static void copy_constants(void)
 #include "cf-names.inc"
 }
 
-/* What clang makes the first word of a constant CFString: not an address but the first eight bytes of an immortal string of
-   ours (Sources/RunLoopCore/Value/String.swift), an absolute symbol. */
+/* The symbol whose address clang stores as the first word of a constant CFString. An absolute symbol: its value is
+   not an address, but the first eight bytes of an immortal string (Sources/RunLoopCore/Value/String.swift). */
 __asm__(".globl __CFConstantStringClassReference\n\t.type __CFConstantStringClassReference, @object\n\t"
         ".size __CFConstantStringClassReference, 8\n\t.set __CFConstantStringClassReference, 0x80000000524C0001");

@@ -1,8 +1,9 @@
-# From the preprocessed headers of include/CoreFoundation, the list of CF's names and what they are labels of:
+# Generates the list of CF's names, and of the RL names for which they are labels, from the preprocessed headers of
+# include/CoreFoundation:
 #   CF_FUNCTION(CFRunLoopRun, RLRunLoopRun)
 #   CF_DATA(kCFRunLoopDefaultMode, kRLRunLoopDefaultMode)
-# Only names that the library has (the file given as -v exported=…, from nm) are listed, so a header may come before the
-# functions it declares.
+# Lists only names that the library exports (the file given as -v exported=…, from nm), so a header may declare functions
+# that the library does not have.
 BEGIN {
     while ((getline line < exported) > 0)
         has[line] = 1
