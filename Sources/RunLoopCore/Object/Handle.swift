@@ -72,8 +72,7 @@ enum Handle {
     static func isKind(_ kind: Kind, _ handle: UnsafeRawPointer) -> Bool { tag(of: handle) == kind.rawValue }
 
     /// Whether the object behind a handle, which may be any address, is of this kind and has exactly one client reference. Fast paths read
-    /// the adjacent tag and count with a single load: the fewer instructions a call executes, the more calls have cache misses in flight at
-    /// the same time.
+    /// the adjacent tag and count with a single load: the fewer loads a call executes, the more calls can wait for memory at the same time.
     @inline(__always)
     static func isKindWithOneReference(_ kind: Kind, _ handle: UnsafeRawPointer) -> Bool {
         if UInt(bitPattern: handle) & 7 != 0 { return false }

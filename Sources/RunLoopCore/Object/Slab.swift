@@ -66,11 +66,11 @@ struct Slab: ~Copyable {
         ///
         ///     free                                top                                 limit
         ///     | `ahead` words that are 0 | address | ... | last address | room ...
+        ///
         /// `top` and `limit` point `ahead` words below what they stand for: the end of the addresses and the end of the room. So all three
         /// have the same offset, and an allocation can read the word `ahead` addresses below its own, to prefetch, without checking whether
         /// there is one. `free` is what malloc returned, so that leak checkers find the block. All three are 0 until something has been
         /// freed. They are integers, since comparing optional pointers checks for nil first.
-        /// integers, since comparing optional pointers checks for nil first.
         fileprivate var free: UInt = 0
         fileprivate var top: UInt = 0
         fileprivate var limit: UInt = 0

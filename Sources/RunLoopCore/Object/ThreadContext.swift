@@ -73,8 +73,8 @@ extension ThreadContextPointer {
 
     /// Begins a fast path: locks the calling thread's context and returns it. Returns nil if the thread has none, or if another thread
     /// holds the lock or is about to. A fast path that has done its work calls `unlockAfterTryLock`. If the fast path does not apply (which
-    /// includes nil), it calls `stepOut`, locked or not, and then the general function. The general function being a tail call, the fast
-    /// path need not spill registers.
+    /// includes nil), it calls `stepOut`, locked or not, and then the general function. Because the general function is then a tail call,
+    /// the fast path need not spill registers.
     static func tryLockCurrent() -> ThreadContextPointer? {
         guard let own = current, own.pointee.lock.tryLock() else { return nil }
         return own
@@ -89,7 +89,7 @@ extension ThreadContextPointer {
     @inline(never)
     static func stepOut() { current?.pointee.lock.stepOut() }
 
-    /// Like `lockInlined`, if this is known to be the calling thread's context.
+    /// Like `lockInlined`, for a context that is known to be the calling thread's.
     func lockAsOwner() { if !pointee.lock.tryLock() { lockSlow() } }
 
     /// Unlocks the context that `lockAsOwner` locked.

@@ -35,9 +35,8 @@ enum Epoll {
     private nonisolated(unsafe) static var hasNanosecondWait = true
 
     /// Sleeps until a descriptor is ready or `timeout` nanoseconds have passed; nil means no time limit. Returns the number of events,
-    /// which is 0 after a timeout or a signal, or nil if the descriptor is not, or is no longer, an epoll. One system call. On kernels
-    /// before 5.11 two, since ppoll(2) does the waiting there: its timeout is in nanoseconds, and unlike a timerfd it needs no additional
-    /// descriptor.
+    /// which is 0 after a timeout or a signal, or nil if the descriptor is not, or is no longer, an epoll. One system call; two on kernels
+    /// before 5.11, where ppoll(2) does the waiting: its timeout is in nanoseconds, and unlike a timerfd it needs no additional descriptor.
     static func wait(_ epoll: Int32, _ events: UnsafeMutablePointer<epoll_event>, capacity: Int32, timeout: UInt64?) -> Int? {
         preservingSystemError {
             guard let timeout else { return outcome(linux_epoll_wait(epoll, events, capacity, -1)) }

@@ -43,7 +43,7 @@ struct OwnerLock: ~Copyable {
         ownerWaits = Atomic(0)
     }
 
-    /// Locks the lock as the owner. A result of false means that another thread holds the lock or is about to: the caller must then call
+    /// Acquires the lock as the owner. A result of false means that another thread holds the lock or is about to: the caller must then call
     /// `lockSlow` or `retract`. O(1). Owner only.
     func tryLock() -> Bool {
         inside.store(1, ordering: .relaxed)
@@ -51,7 +51,7 @@ struct OwnerLock: ~Copyable {
         return contended.load(ordering: .acquiring) == 0
     }
 
-    /// Unlocks the lock as the owner. After a result of false, `unlockSlow` must follow: the owner has queued, or another thread waits.
+    /// Releases the lock as the owner. After a result of false, `unlockSlow` must follow: the owner has queued, or another thread waits.
     /// O(1).
     func tryUnlock() -> Bool {
         inside.store(0, ordering: .releasing)
@@ -59,7 +59,7 @@ struct OwnerLock: ~Copyable {
         return contended.load(ordering: .acquiring) | ownerQueued.load(ordering: .relaxed) == 0
     }
 
-    /// Unlocks the lock as the owner after `tryLock` returned true. After a result of false, `unlockSlow` must follow: another thread
+    /// Releases the lock as the owner after `tryLock` returned true. After a result of false, `unlockSlow` must follow: another thread
     /// waits. O(1).
     func tryUnlockUncontended() -> Bool {
         inside.store(0, ordering: .releasing)
@@ -82,13 +82,13 @@ struct OwnerLock: ~Copyable {
         if !tryUnlockUncontended() { retract() }
     }
 
-    /// Locks the lock: called by the owner after `tryLock` returned false, or by any other thread, which pays for a membarrier. Both cases
-    /// are in one function, because many places call it.
+    /// Acquires the lock: called by the owner after `tryLock` returned false, or by any other thread, which pays for a membarrier. Both
+    /// cases are in one function, because many places call it.
     func lockSlow(asOwner: Bool) {
         if asOwner { queueAsOwner() } else { lockAsOther() }
     }
 
-    /// Unlocks the lock: called by the owner after `tryUnlock` returned false, or by another thread that locked it by `lockSlow`.
+    /// Releases the lock: called by the owner after `tryUnlock` returned false, or by another thread that locked it by `lockSlow`.
     func unlockSlow(asOwner: Bool) {
         if !asOwner {
             unlockAsOther()
@@ -131,7 +131,7 @@ struct OwnerLock: ~Copyable {
         if asOwner { others.lock() } else { lockAsOther() }
     }
 
-    /// Unlocks the lock after fork(), in parent and child. Called by the thread that called `lockBeforeFork`.
+    /// Releases the lock after fork(), in parent and child. Called by the thread that called `lockBeforeFork`.
     func unlockAfterFork(asOwner: Bool) {
         if asOwner { others.unlock() } else { unlockAsOther() }
     }

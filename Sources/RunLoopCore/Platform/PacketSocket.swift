@@ -43,7 +43,7 @@ enum PacketSocket {
     static func setSendBuffer(_ fd: Int32, _ size: Int32) { preservingSystemError { _ = linux_set_socket_option(fd, SO_SNDBUF, size) } }
 
     /// Ends a connection and closes its socket. With `mayHold`, packets that have not been received may contain descriptors. The kernel
-    /// would close them together with the socket, which can block, so everything is then closed on a separate thread.
+    /// would close them together with the socket, which can block, so the socket is then closed on a separate thread.
     @inline(never)
     static func close(_ fd: Int32, isListener: Bool = false, mayHold: Bool = false) {
         if mayHold || mayHoldDescriptors {

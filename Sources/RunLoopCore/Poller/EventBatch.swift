@@ -277,8 +277,8 @@ struct EventBatch: ~Copyable {
         return isSingle && isEmpty && !isFresh
     }
 
-    /// Returns whether epoll keeps reporting a descriptor that is not watched and therefore has to be replaced: see `Poller.rebuild`. True
-    /// once for every three such waits in a row.
+    /// Returns whether the epoll has to be replaced, because it keeps reporting a descriptor that is not watched: see `Poller.rebuild`.
+    /// True once for every three such waits in a row.
     mutating func takeNeedsRebuild() -> Bool {
         if staleWaits < 3 { return false }
         staleWaits = 0

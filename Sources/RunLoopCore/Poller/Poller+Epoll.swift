@@ -20,8 +20,8 @@ extension Poller {
     }
 
     /// Closes the descriptors when the loop's thread ends. Other threads have decided to make `wakes` writes to the eventfd, but some may
-    /// still be about to write, for which they need no lock. Waits for all of these writes, because the descriptor's number may be reused
-    /// for another file after that. The caller holds the loop's lock.
+    /// still be about to write, for which they need no lock. Waits for all of these writes before closing, because the descriptor's number
+    /// may then be reused for another file. The caller holds the loop's lock.
     mutating func close(afterWakes wakes: UInt64) {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()

@@ -1,7 +1,7 @@
 import CLinux
 
-/// The descriptor that a host polls while it waits in place of the loop, and the descriptors behind it. It is an epoll, which stays the same
-/// when the loop's own is replaced, and which reports
+/// The descriptor that a host polls while it waits in place of the loop, and the descriptors behind it. It is an epoll, which stays the
+/// same when the loop's own is replaced, and which reports
 /// - the loop's eventfd, edge-triggered: once for each wake-up,
 /// - the loop's epoll, while the mode has descriptors,
 /// - a timerfd, if the host wants the descriptor to report timers, too.

@@ -31,7 +31,8 @@ struct WakeWord: ~Copyable {
     private static var sleepingInEpoll: UInt32 { 3 }
     private static var adjusting: UInt32 { 4 }
 
-    /// The offset of the wake word in its loop: the thread context is the loop's first field, and only a cache line of padding follows it.
+    /// The offset of the wake word in its loop. The thread context is the loop's first field, and only a cache line of padding separates
+    /// the two.
     private static var offsetInLoop: Int { MemoryLayout<ThreadContext>.size + MemoryLayout<CacheLine>.size }
 
     init() {}

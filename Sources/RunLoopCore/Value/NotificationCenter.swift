@@ -15,7 +15,7 @@ public typealias NotificationCallback =
 /// The observers of the notification center, in the order in which they were added.
 enum Observances {
     private struct Observance: BitwiseCopyable {
-        /// Ascending in the order in which observers are added; never reused.
+        /// Identifies the entry. Ascending in the order in which observers are added; never reused.
         let number: UInt64
         let observer: UnsafeRawPointer?
         let function: NotificationCallback

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-/// RLNumber: a signed 64-bit integer or a double, and the type as which it was created.
+/// RLNumber: a signed 64-bit integer or a double, and the type with which it was created.
 ///
 /// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`.
 struct NumberStorage: ObjectStorage, ~Copyable {
@@ -59,7 +59,7 @@ extension DatePointer {
     var hash: UInt { Bytes.mix(pointee.time == 0 ? 0 : UInt(pointee.time.bitPattern)) }
 }
 
-/// The types as which a number can be stored. The raw values are those of RLNumberType.
+/// The types in which a number can be stored. The raw values are those of RLNumberType.
 enum NumberType: Int {
     case int8 = 1
     case int16, int32, int64, float32, float64
@@ -114,7 +114,7 @@ extension NumberPointer {
         free(self)
     }
 
-    /// The type as which the number was created.
+    /// The type with which the number was created.
     var type: NumberType { NumberType(rawValue: pointee.type).unsafelyUnwrapped }
 
     private var integer: Int64 { Int64(bitPattern: pointee.bits) }
