@@ -154,7 +154,7 @@ enum PacketSocket {
     }
 
     /// Receives the next packet, if there is one. Data that fits neither into `buffer` nor into `body`, which is filled after it, is lost.
-    /// With `mayHold`, the packet may carry descriptors. One system call, repeated if a signal interrupts it.
+    /// With `mayHold`, the packet may carry descriptors. One system call, repeated after EINTR or ECONNRESET.
     static func receive(
         _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, _ body: UnsafeMutableRawBufferPointer?, mayHold: Bool
     ) -> Received {
