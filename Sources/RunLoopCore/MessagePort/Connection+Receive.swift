@@ -2,15 +2,15 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// What a connection does when its descriptor is ready: it accepts clients, or receives requests or replies.
+// What a connection does when its descriptor is ready: a listener accepts clients, a server receives requests, a client receives replies.
 
 extension ConnectionPointer {
-    /// The socket is ready as `ready` says: sends what waits, then accepts or receives. The loop's thread, without a lock; calls user
-    /// code.
+    /// Handles the `ready` events of the socket: sends queued frames, then accepts or receives. Loop thread only; call without a lock held.
+    /// Calls user code.
     func handleEvents(_ ready: UInt16) -> DispatchResult {
         guard let threadContext = ThreadContextPointer.current else { return .unwanted }
         let loop = RunLoopPointer(threadContext)
-        // First, since a client's function may take long.
+        // First, since the port's callback may take long.
         if has(.waitsForMemory) { MessagePortPointer.lookForMemory() }
         let ready = Events(rawValue: ready)
         if ready.contains(.writable) && !flush() { return .tryLater }
@@ -24,8 +24,9 @@ extension ConnectionPointer {
         }
     }
 
-    /// Accepts one client. Silent ones go before it if they had time enough, or if there is no descriptor for it. A thread that has a loop,
-    /// without a lock; calls no user code.
+    /// Accepts one client. Before that, disconnects clients that have been silent for too long. If there is no descriptor for the new
+    /// client, disconnects the client that has been silent longest, and accepts the new one the next time. Any thread that has a loop; call
+    /// without a lock held. Calls no user code.
     func accept() -> DispatchResult {
         let overdue = Instant(nanoseconds: Clock.now.nanoseconds - PortLimits.greeting)
         while SilentClients.disconnectFirst(acceptedBefore: overdue) {}
@@ -43,13 +44,13 @@ extension ConnectionPointer {
             connection.release()
         }
         if !isStuck { return .unwanted }
-        // Without a descriptor the kernel does not say whether there is a client.
+        // Without a free descriptor, accept(2) fails whether a client is waiting or not.
         let isWanted = !Descriptor.poll(pointee.fd, for: .readable).isEmpty
         return isWanted && SilentClients.disconnectFirst(acceptedBefore: .never) ? .unwanted : .tryLater
     }
 
-    /// Receives requests and handles them. A client that wants no reply often sends several requests, so the next is received at once, up to
-    /// a limit, as long as a client cannot observe that the loop made no pass in between. Calls the port's function.
+    /// Receives requests and handles them. A client that sends one-way requests often sends several, so the next one is received without a
+    /// pass of the loop, up to a limit, as long as no client can observe that. Loop thread only; calls the port's callback.
     private func receiveRequests(on loop: RunLoopPointer) -> DispatchResult {
         var count = 0
         var budget = PortLimits.bytesPerTurn
@@ -60,12 +61,13 @@ extension ConnectionPointer {
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
         if count == 0 && has(.isFull) { updateInterest() }
-        // A client that waits for its reply seldom has more.
+        // A client that waits for its reply seldom has sent more.
         if count > 0 && !wantsReply && locked({ pointee.ring.isOpen && pointee.ring.hasEntry }) { loop.expectMore() }
         return count > 0 ? .handled : has(.looksForMemory) ? .tryLater : .unwanted
     }
 
-    /// Receives and handles one packet; true if it was a request. `wantsReply`: the client waits for a reply.
+    /// Receives one packet, or takes one that was received ahead, and handles it. Returns true if it was a request; `wantsReply` then says
+    /// whether the client waits for a reply. Loop thread only; calls user code.
     @inline(__always)
     private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool, _ budget: inout Int) -> Bool {
         var packet = ReceivedPacket()
@@ -90,8 +92,8 @@ extension ConnectionPointer {
         return true
     }
 
-    /// Receives one packet from the server; true if it completed a request that the calling thread waits for. The thread of `loop`,
-    /// without a lock; may call user code if the connection ends.
+    /// Receives one packet from the server. Returns true if it completed a request that the calling thread waits for. The thread of `loop`
+    /// only; call without a lock held. May call user code if the connection ends.
     func receiveReply(on loop: RunLoopPointer) -> Bool {
         var packet = ReceivedPacket()
         var budget = PortLimits.bytesPerTurn
@@ -101,9 +103,9 @@ extension ConnectionPointer {
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
 
-    /// Receives the next packet or ring entry, or the pieces of a large payload until that is complete, or until `budget` bytes were
-    /// received. False if there is none yet, or `packet.ending` says why there will be none. `isAhead`: for `ahead`, between its `begin`
-    /// and its `finish`. Any thread, without a lock; calls no user code.
+    /// Receives the next ring entry or packet, or pieces of a large payload until it is complete or `budget` bytes were received. Returns
+    /// false if nothing is complete yet, or if nothing will follow for the reason in `packet.ending`. `isAhead`: the packet is for `ahead`,
+    /// and the call is between the `begin` and the `finish` of that. Any thread; call without a lock held. Calls no user code.
     func receive(_ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int, isAhead: Bool) -> Bool {
         guard let buffer = DataPointer.receivingMemory(threadContext) else { return false }
         pointee.mutex.lockInlined()
@@ -121,7 +123,7 @@ extension ConnectionPointer {
         if pointee.incoming.isUnderWay { return receivePieces(buffer, threadContext, &packet, &budget, isAhead) }
         let received = PacketSocket.receive(
             pointee.fd, buffer, Frame.headSize + Frame.inlineLimit, nil, mayHold: pointee.mayHoldDescriptors)
-        // A short packet leaves older bytes in the buffer; therefore the size is tested first.
+        // A packet that is shorter than a header leaves older bytes in the buffer, so the size is tested first.
         let head = buffer.load(as: Frame.Head.self)
         if received.attachment == .none, Frame.isCommonCase(head, size: received.size, isServer ? .request : .reply),
             !isServer || (pointee.handshakeDone && !pointee.ring.isOpen)
@@ -140,19 +142,20 @@ extension ConnectionPointer {
         return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isAhead, isEntry: false)
     }
 
-    /// Not while too much is taken over. Loops receive nothing while a thread receives ahead, nor in front of what it received, which
-    /// would change the order of requests; and no request while a reply to the client waits. The loops of a server learn all this one after
-    /// the other. Under the mutex.
+    /// Whether the connection may receive now. While it `isFull`, it may not. A loop must also wait until no thread receives ahead and all
+    /// packets received ahead are delivered, since otherwise the order of requests would change; and at a server, until no reply is queued.
+    /// The loops that serve a port update what they watch one after the other, so one of them may still get here. The caller holds the
+    /// mutex.
     @inline(__always)
     private func mayReceive(_ isAhead: Bool) -> Bool {
         if isAhead { return pointee.isOpen && !has(.isFull) }
         return pointee.isOpen && !has([.isFull, .hasAhead, .receivesAhead]) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
 
-    /// Which frames may come. Under the mutex.
+    /// The end that this connection is to `Frame.parse`. The caller holds the mutex.
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }
 
-    /// Receives pieces, and frames without a payload between them. Called under the mutex, returns without it.
+    /// Receives pieces of the payload under way, and frames without a payload between them. The caller holds the mutex; returns without it.
     private func receivePieces(
         _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int,
         _ isAhead: Bool
@@ -176,7 +179,7 @@ extension ConnectionPointer {
                 packet.ending = .violation
                 return false
             }
-            // A small piece costs a system call as well.
+            // A small piece costs a system call, too.
             budget -= Swift.max(length, 4096)
             if pointee.incoming.isComplete, let (frame, data) = pointee.incoming.finish() {
                 if pointee.role == .server && pointee.ring.isOpen { pointee.ring.noteSocketRequest() }
@@ -186,7 +189,7 @@ extension ConnectionPointer {
                 return true
             }
             if budget <= 0 { break }
-            // Other threads send meanwhile.
+            // Lets other threads send in between.
             unlock()
             lock()
         }
@@ -194,7 +197,7 @@ extension ConnectionPointer {
         return false
     }
 
-    /// The rest of `receive`, for ring entries and for all packets but the most frequent. Called under the mutex, returns without it.
+    /// The rest of `receive`, for ring entries and for all packets but the most frequent. The caller holds the mutex; returns without it.
     private func finishReceiving(
         _ received: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer,
         _ packet: inout ReceivedPacket, _ budget: inout Int, _ isAhead: Bool, isEntry: Bool
@@ -232,7 +235,8 @@ extension ConnectionPointer {
         return true
     }
 
-    /// Ends the connection if `packet` says so. Always false, for callers to return. Without a lock; may call user code.
+    /// Acts on `packet.ending`: ends the connection after `closed` and `violation`, waits for memory after `full`. Always returns false,
+    /// for callers to return. Call without a lock held; may call user code.
     @inline(never)
     private func end(_ packet: ReceivedPacket) -> Bool {
         if packet.ending == .closed { handlePeerClosed() }
@@ -241,11 +245,11 @@ extension ConnectionPointer {
         return false
     }
 
-    /// The peer is gone: a client's port becomes invalid, a server closes the connection. Calls user code.
+    /// Handles a peer that is gone: invalidates the port of a client; closes the connection of a server. Calls user code.
     private func handlePeerClosed() { if pointee.role == .client { pointee.port.invalidate() } else { close() } }
 
-    /// Prints one line with the reason, which completes "process 123 …", and ends the connection as if the peer were gone. Other
-    /// connections are not affected. Without a lock; calls user code.
+    /// Prints one line, which begins with "process 123" and ends with `reason`, and then ends the connection as if the peer were gone.
+    /// Other connections are not affected. Call without a lock held; calls user code.
     @inline(never)
     func disconnect(because reason: Name) {
         Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), reason)

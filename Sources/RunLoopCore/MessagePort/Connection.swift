@@ -2,63 +2,67 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// What joins a remote port to the local port that it sends to: both, if they are of one process; otherwise one end of a socket. Such a
-/// socket is watched by a source of our own in every loop and mode where the port is served, without keeping those modes alive.
+/// Links a remote port to the local port that it sends to. If both are in this process, one connection serves as both ends; otherwise each
+/// process has a connection for its end of the socket. `Connection+Send` decides how a request or a reply is sent; `Connection+Receive`
+/// handles what arrives.
 ///
-/// The descriptor is closed when the last reference is released, so that its number never belongs to another file while a thread may
-/// still use it. To end a connection at once, the socket is shut down.
+/// An internal source watches the socket without keeping modes alive: for a local port in every loop and mode that the port's source is in,
+/// for a remote port in every loop and mode in which a request has waited for its reply.
+///
+/// The descriptor is closed only when the last reference is released, so that its number cannot be reused for another file while a thread
+/// may still use it. To end a connection immediately, the socket is shut down.
 struct Connection: Linked, Locked, ~Copyable {
-    /// Which end it is. An enum of one byte, which never changes.
+    /// The end that a connection is. One byte; never changes.
     enum Role {
         /// The socket on which a local port listens.
         case listener
-        /// A local port's socket to a client.
+        /// A local port's end of a socket to one client.
         case server
-        /// A remote port's socket to its server.
+        /// A remote port's end of a socket to its server.
         case client
-        /// Both ends: the two ports are of this process, and there is no socket.
+        /// Both ends, without a socket: the two ports are in this process.
         case inProcess
     }
 
     let references = Atomic<UInt32>(1)
     let role: Role
-    /// The port in whose list this is, with an internal reference: the local one, except of a `client`.
+    /// The port whose list contains the connection: the remote port for a `client`, otherwise the local port. Holds an internal reference.
     let port: MessagePortPointer
     /// `inProcess`: the remote port, with an internal reference.
     let remote: MessagePortPointer?
-    /// The process and user at the other end, as the kernel knows them.
+    /// The process, user and group at the other end, as the kernel reports them; those of this process for `listener` and `inProcess`.
     let credentials: PacketSocket.Credentials
     let mutex = Mutex()
     // Guarded by `mutex`.
-    /// The socket; -1 if there is none, and in a child of fork().
+    /// The socket. -1 if there is none, and in the child of a fork().
     var fd: Int32
     var isOpen = true
-    /// `close` was called. In a child of fork() connections of the parent are neither open nor closed before that.
+    /// Set once, by `shutDown`. In the child of a fork() a connection that the parent had open is neither open nor closed before that.
     var isClosed = false
-    /// Descriptors may come with packets: to a client that is to get a ring; to all on Linux before 6.16.
+    /// Whether descriptors may arrive with packets: at a client that expects a ring, and at every socket on Linux before 6.16.
     var mayHoldDescriptors = PacketSocket.mayHoldDescriptors
-    /// Server: the client has sent the name that it wants.
+    /// Server: the client has sent its hello, with the name of the port that it wants.
     var handshakeDone = false
-    /// Watches the socket, if there is one. Retained; nil once the connection is closed.
+    /// Watches the socket; nil if there is none, and once the connection is closed. Retained.
     var source: SourcePointer?
-    /// What did not fit into the socket. A server reads no request while there is something.
+    /// Frames that did not fit into the socket buffer. While there are any, a server reads no requests.
     var sendQueue = SendQueue()
     /// A large payload that the peer is sending.
     var incoming: IncomingBody
-    /// Server: what was received while a thread of this process waited to send.
+    /// Server: packets that were received while a thread of this process waited to send.
     var ahead = ReceivedAhead()
-    /// For small one-way requests.
+    /// Shared memory for small one-way requests.
     var ring = Ring()
-    /// Where requests arrive: those whose owners want to be told if the sender goes away.
+    /// At the receiving end: the requests that have a callback to call if the sender goes away.
     var watchedRequests: RequestPointer?
-    /// Server: how many requests it has taken over and not answered, and how many bytes they have.
+    /// Server: how many requests were taken over (RLMessagePortCopyRequest) and not answered, and their total size in bytes.
     var takenRequests = 0
     var takenBytes = 0
-    /// Its `conditions`. Those for memory are written under the port's mutex, the others under `mutex`; read by any thread.
+    /// The `conditions`. Those about memory are written under the port's mutex, the others under `mutex`; any thread may read them.
     let conditionBits = Atomic<UInt16>(0)
-    /// Server: its element of `SilentClients`, under the mutex of that.
+    /// Server: the node of this connection in `SilentClients`. Guarded by `PortRegistry.mutex`.
     var silent = Silent()
-    // Links of the port's list, under the port's mutex.
+    // Links of the port's list. Guarded by the port's mutex.
     var previous: ConnectionPointer?
     var following: ConnectionPointer?
 }
@@ -66,9 +70,10 @@ struct Connection: Linked, Locked, ~Copyable {
 typealias ConnectionPointer = UnsafeMutablePointer<Connection>
 
 extension ConnectionPointer {
-    /// Creates a connection and puts it into its port's list. It has two references: that of open ones, which `close` releases, perhaps
-    /// at once on another thread, and the caller's. Takes over `fd`, and closes it on failure. nil if out of memory, if the port is
-    /// invalid, or if the peer's user is not authorized. Any thread, without a lock.
+    /// Creates a connection and links it into its port's list. It has two references: the caller's, and that of an open connection, which
+    /// `close` releases, perhaps immediately on another thread. Takes over `fd`, and closes it on failure. Returns nil if out of memory, if
+    /// the port is invalid, if the peer's user is not authorized, or if the thread cannot have a loop. Any thread; call without the lock of
+    /// a port or connection held.
     static func make(
         _ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer, remote: MessagePortPointer? = nil
     ) -> ConnectionPointer? {
@@ -110,13 +115,14 @@ extension ConnectionPointer {
     @inline(__always)
     func retain() { pointee.references.countUp() }
 
-    /// Releases a reference; the last one closes the socket. Any thread, without a lock.
+    /// Releases a reference; the last one closes the socket and frees the connection. Any thread; call without the lock of a port or
+    /// connection held.
     @inline(never)
     func release() {
         if !pointee.references.countDown() { return }
         let (port, remote) = (pointee.port, pointee.remote)
         port.locked {
-            // While it is in the list, in which a child of fork() finds what it has to close.
+            // Closed while the connection is still listed: a child of fork() closes the descriptors of all listed connections.
             if pointee.fd >= 0 {
                 PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, mayHold: pointee.mayHoldDescriptors)
             }
@@ -135,7 +141,7 @@ extension ConnectionPointer {
 }
 
 extension Connection {
-    /// Why the socket is not simply watched for packets, and these are read. Nearly always there is no reason.
+    /// Reasons to do something other than watch the socket for packets and read them. Nearly always none is set.
     struct Conditions: OptionSet, BitwiseCopyable {
         let rawValue: UInt16
 
@@ -143,23 +149,24 @@ extension Connection {
 
         /// There are frames in `sendQueue`.
         static let hasBacklog = Conditions(rawValue: 1)
-        /// Server: too much is taken over and not answered.
+        /// Server: too many requests, or too many bytes of them, were taken over and not answered. The client is not read.
         static let isFull = Conditions(rawValue: 2)
-        /// `isFull`, and the client is gone.
+        /// `isFull`, and the client has disconnected.
         static let hasHungUp = Conditions(rawValue: 4)
-        /// Server: there are packets in `ahead`.
+        /// Server: `ahead` has packets, which the loop is to deliver.
         static let hasAhead = Conditions(rawValue: 8)
-        /// Server: a thread is receiving into `ahead`, where there is nothing yet.
+        /// Server: a thread is receiving into `ahead`, which is still empty.
         static let receivesAhead = Conditions(rawValue: 16)
-        /// Server: a piece is not read until there is memory for its payload.
+        /// Server: the next piece stays in the socket until there is memory for its payload.
         static let waitsForMemory = Conditions(rawValue: 32)
-        /// `waitsForMemory`, and this is the connection that looks for it, of those of its port.
+        /// `waitsForMemory`, and of the waiting connections of its port this is the one that polls for memory.
         static let looksForMemory = Conditions(rawValue: 64)
         static let looking: Conditions = [.waitsForMemory, .looksForMemory]
 
-        /// What to watch for: room while frames wait, otherwise packets. A client that sends a large request goes on reading replies: a
-        /// server that waits for room for a reply reads no requests. A socket has room nearly always, so watching for it makes the loop
-        /// deliver what was received ahead. One that looks for memory is always watched for packets.
+        /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
+        /// also reads replies, since a server that waits for room for a reply reads no requests. A server with packets in `ahead` also
+        /// watches for room: a socket nearly always has some, so the loop delivers the packets. A server that `isFull` watches only for the
+        /// client's hang-up. A connection that polls for memory is always watched for packets.
         func interest(isServer: Bool) -> Events {
             let looks = contains(.looksForMemory)
             if contains(.hasBacklog) { return isServer && !looks ? .writable : [.readable, .writable] }
@@ -175,34 +182,35 @@ extension Connection {
 }
 
 extension ConnectionPointer {
-    /// Any thread.
+    /// The conditions that are set. Any thread.
     var conditions: Connection.Conditions { Connection.Conditions(rawValue: pointee.conditionBits.load(ordering: .acquiring)) }
 
-    /// Whether any of these holds. Any thread.
+    /// Returns whether at least one of `some` is set. Any thread.
     @inline(__always)
     func has(_ some: Connection.Conditions) -> Bool { !conditions.isDisjoint(with: some) }
 
-    /// Of the conditions `some`, those in `now` hold from now on, and the others do not. Under the mutex under which they are written.
+    /// Replaces the conditions in `some` by those of them that are in `now`. The caller holds the mutex under which they are written.
     func set(_ some: Connection.Conditions, to now: Connection.Conditions) {
         let changed = conditions.intersection(some).symmetricDifference(now)
         pointee.conditionBits.bitwiseXor(changed.rawValue, ordering: .acquiringAndReleasing)
     }
 }
 
-// The source that watches the socket, from its creation to its end, wherever the port is served.
+// The source that watches the socket. It exists until the connection is closed.
 
 extension Connection {
-    /// The functions of all these sources: one detail is enough. The address of it; any thread.
+    /// The `SourceDetail` that all connections' sources share, as an address; 0 until the first use. Any thread.
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
 extension ConnectionPointer {
-    /// The info of a source, as its functions get it.
+    /// The connection behind the info of its source, as the source's functions receive it.
     init(info: UnsafeRawPointer?) {
         self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Connection.self)
     }
 
-    /// Creates the source, in no loop, which retains the connection. nil if out of memory.
+    /// Creates the source, which retains the connection and is in no loop. Returns nil if out of memory, or if the thread cannot have a
+    /// loop.
     func makeSource() -> SourcePointer? {
         guard let loop = Registry.current,
             let detail = SourceDetailPointer.shared(
@@ -218,8 +226,9 @@ extension ConnectionPointer {
         return source
     }
 
-    /// Closes the connection: removes it from all loops, and tells the other end. Any thread that has a reference, without a lock; calls
-    /// invalidation functions. A second call has no effect.
+    /// Closes the connection: shuts the socket down, which the peer notices, removes the source from all loops, invalidates the remote port
+    /// of a connection within the process, and calls the invalidation callbacks of requests. A second call has no effect. Any thread that
+    /// has a reference; call without a lock held. Calls user code.
     @inline(never)
     func close() {
         if !shutDown() { return }
@@ -228,13 +237,14 @@ extension ConnectionPointer {
         release()
     }
 
-    /// Shuts the socket down and invalidates the source; false if that was done before. Any thread, without a lock.
+    /// Shuts the socket down, drops what was received and not delivered, and invalidates the source. Returns false if that was done before.
+    /// Any thread; call without a lock held.
     private func shutDown() -> Bool {
         var isFirst = false
         let source = locked { () -> SourcePointer? in
             if pointee.isOpen && pointee.fd >= 0 {
                 PacketSocket.shutDown(pointee.fd)
-                // A client that puts an entry into the ring from now on sends a doorbell, which fails.
+                // From here on, a client that puts an entry into the ring also sends a doorbell. That fails, so the client notices the end.
                 if pointee.ring.isOpen { pointee.ring.requestDoorbell() }
             }
             isFirst = !pointee.isClosed
@@ -255,8 +265,8 @@ extension ConnectionPointer {
         return isFirst
     }
 
-    /// In a child of fork(): closes the descriptor, without a shutdown, which the peer would notice, and cancels the calls of invalidation
-    /// functions of requests.
+    /// In the child of a fork(): closes the descriptor and cancels the invalidation callbacks of requests. Does not shut the socket down,
+    /// which the parent's peer would notice.
     func resetInChild() {
         pointee.isOpen = false
         if pointee.fd >= 0 { Descriptor.close(pointee.fd) }
@@ -264,7 +274,7 @@ extension ConnectionPointer {
         cancelRequestInvalidations()
     }
 
-    /// The source with a reference for the caller; nil once the connection is closed. Any thread, without the mutex.
+    /// The source, retained for the caller; nil once the connection is closed. Any thread; call without the mutex held.
     var sharedSource: SourcePointer? {
         locked {
             pointee.source?.pointee.item.object.retain()
