@@ -2,11 +2,11 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// A local port receives requests: from this process through its queue, from other processes through connections.
+// A local port receives requests: from this process through its queue, from other processes through its connections.
 
 extension MessagePortPointer {
-    /// RLMessagePortCreateLocal with a name that no other port of this process has. nil with errno. Takes over `context.info`, which the
-    /// caller has retained, unless it fails. Under the registry's names.
+    /// RLMessagePortCreateLocal, for a name that no other port of this process has. Returns nil with errno on failure. Takes over
+    /// `context.info`, which the caller has retained, unless it fails. Call within `PortRegistry.withNames`.
     static func createLocal(_ name: StringPointer?, _ callout: @escaping MessagePortStorage.Callout, _ context: ClientContext)
         -> MessagePortPointer?
     {
@@ -21,12 +21,12 @@ extension MessagePortPointer {
         return port
     }
 
-    /// Disconnects other users if they may not connect any more. Without a lock; calls user code.
+    /// Disconnects the clients whose users may not connect. Call without a lock held; calls user code.
     func closeUnauthorized() {
         closeConnections { connection in connection.pointee.role == .server && locked { !accepts(connection.pointee.credentials) } }
     }
 
-    /// Closes the connections for which `condition` holds. Any thread, without a lock; calls user code.
+    /// Closes the connections for which `condition` holds. Any thread; call without a lock held. Calls user code.
     func closeConnections(where condition: (ConnectionPointer) -> Bool) {
         var connection: ConnectionPointer?
         while let next = nextConnection(&connection) { if condition(next) { next.close() } }
@@ -34,8 +34,8 @@ extension MessagePortPointer {
 
     // MARK: connections
 
-    /// The connection behind `connection` in the port's list, open or closed; pass a variable that is nil to get the first. The variable
-    /// has a reference until it is nil again. Any thread, without the mutex.
+    /// Advances `connection` to the next connection in the port's list, open or closed, and returns it; nil at the end. Start with nil.
+    /// `connection` holds a reference; the previous one is released. Any thread; call without the mutex held.
     @inline(never)
     func nextConnection(_ connection: inout ConnectionPointer?) -> ConnectionPointer? {
         let last = connection
@@ -49,8 +49,8 @@ extension MessagePortPointer {
 
     // MARK: requests
 
-    /// The perform function of the port's source: handles one request, and further ones as long as a client cannot observe that they came
-    /// in the same pass. The loop's thread, without a lock; calls the port's function.
+    /// The perform function of the port's source: handles one request, and further ones as long as no client can observe that they are
+    /// handled in the same pass. Loop thread only; call without a lock held. Calls the port's callback.
     func deliverRequests(_ portSource: PortSourcePointer) {
         guard let threadContext = ThreadContextPointer.current else { return }
         let loop = RunLoopPointer(threadContext)
@@ -64,11 +64,12 @@ extension MessagePortPointer {
         if count == 0 { loop.pointee.performedNothing = true }
     }
 
-    /// Calls the port's function with a request, sends the result as its reply, and releases the request. The loop's thread, without a
-    /// lock.
+    /// Calls the port's callback with a request, and releases the request. The result is sent as the reply, unless the callback has taken
+    /// the request over. Loop thread only; call without a lock held.
     func handle(_ request: RequestPointer) {
         guard let callout = pointee.callout, let context = beginCall(request) else {
-            // The port has just become invalid: the sender is told that, not that there is no reply.
+            // The port has just become invalid. The connection is closed first, so that the sender learns this, rather than that there is
+            // no reply.
             request.pointee.connection.close()
             _ = request.release()
             return
@@ -90,8 +91,8 @@ extension MessagePortPointer {
         _ = request.release()
     }
 
-    /// Comes before a call of the port's function with a request. Returns the context to call it with; nil if the port is invalid.
-    /// Afterwards comes `endCallInlined`.
+    /// Begins a call of the port's callback with a request. Returns the context for it, or nil if the port is invalid. `endCallInlined`
+    /// ends the call.
     @inline(__always)
     func beginCall(_ request: RequestPointer) -> ClientContext? {
         pointee.mutex.lockInlined()
@@ -107,7 +108,7 @@ extension MessagePortPointer {
         return context
     }
 
-    /// Ends a call of the port's function with a request.
+    /// Ends a call of the port's callback with a request. Call without a lock held; may call user code.
     @inline(__always)
     func endCallInlined(_ request: RequestPointer) {
         pointee.mutex.lockInlined()
@@ -118,8 +119,8 @@ extension MessagePortPointer {
         if isLast { endCall() }
     }
 
-    /// The request that the port's function is handling on the calling thread; nil outside of that function. Any thread, without the
-    /// mutex.
+    /// The request that the port's callback is handling on the calling thread; nil outside of that callback. Any thread; call without the
+    /// mutex held.
     var currentRequest: RequestPointer? {
         @inline(never) get {
             locked {
@@ -130,7 +131,7 @@ extension MessagePortPointer {
         }
     }
 
-    /// Ends the handling of a request. Under the mutex.
+    /// Removes a request from `requestsInProgress`. The caller holds the mutex.
     func removeInProgress(_ request: RequestPointer) {
         if pointee.requestsInProgress == request {
             pointee.requestsInProgress = request.pointee.outer
@@ -145,24 +146,24 @@ extension MessagePortPointer {
 
     // MARK: invalidation
 
-    /// The part of `invalidate` for local ports: closes the connections, drops the requests in the queue, and invalidates the source.
-    /// Without a lock; calls user code.
+    /// The part of `invalidate` for local ports: closes the connections, drops the requests in the queue, and invalidates the source. Call
+    /// without a lock held; calls user code.
     func closeLocal() {
         var drained = DrainedMessages()
         queue.lockBoth()
         queue.closeLocked(&drained)
         queue.unlockBoth()
-        // Senders are told first that the port is invalid, and then that there is no reply.
+        // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.
         closeConnections { connection in connection.pointee.role == .inProcess }
         drained.forEach { _ = RequestPointer($0).release() }
         queue.invalidateSource()
-        // No loop watches the sockets any more, so shutting them down wakes none.
+        // Last, when no loop watches the sockets, so that shutting them down wakes none.
         closeConnections { _ in true }
     }
 }
 
-/// Cleanup of a thread that ended inside a port's function: the sender is told that there is no reply, unless the client has taken the
-/// request over.
+/// Cleanup of a thread that has ended inside a port's callback. The sender is notified that there will be no reply, unless the request was
+/// taken over.
 private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) {
     let port = MessagePortPointer(port)
     let request: RequestPointer = Handle.storage(UnsafeRawPointer(request.unsafelyUnwrapped))
@@ -172,12 +173,13 @@ private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMu
     _ = request.release()
 }
 
-// The run loop source of a local message port. Senders of this process signal it; the sources of the port's connections follow it into
-// every loop and mode.
+// Senders of this process signal the run loop source of a local port. The sources of its connections follow that source into every loop and
+// mode.
 
 extension MessagePortPointer {
-    /// Watches all connections in a loop and mode if the port's source is there, or stops that. Two threads that add and remove the source
-    /// may do this at once: each connection follows the last look at the source. Any thread, without a lock.
+    /// Adds the sources of all connections to the loop and mode of `change` if the port's source is in it; otherwise removes them. Two
+    /// threads that add and remove the port's source may be here at the same time: for each connection, the last one to check where the
+    /// port's source is decides. Any thread; call without a lock held.
     func follow(_ change: PortSource.Change) {
         let attachment = change.attachment
         var connection: ConnectionPointer?
@@ -192,7 +194,8 @@ extension MessagePortPointer {
         }
     }
 
-    /// Watches a new connection wherever the port's source is. Any thread, without a lock.
+    /// Adds the source of a new connection to every loop and mode that the port's source is in. Any thread; call without the lock of a
+    /// port, connection or loop held.
     func watch(_ connection: ConnectionPointer) {
         queue.pointee.attachmentsMutex.lock()
         if let source = connection.sharedSource {
@@ -206,7 +209,8 @@ extension MessagePortPointer {
         queue.pointee.attachmentsMutex.unlock()
     }
 
-    /// Adds the source of a connection to a mode; if there is no memory for that, the port's source is signalled to try again.
+    /// Adds the source of a connection to a mode. If there is no memory for that, signals the port's source, which tries again. The caller
+    /// holds `attachmentsMutex`.
     private func watch(_ source: SourcePointer, at attachment: PortSource.Attachment) {
         if !attachment.loop.add(source, in: attachment.mode), systemError == ENOMEM { queue.requestResync() }
     }

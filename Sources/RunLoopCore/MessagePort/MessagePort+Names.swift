@@ -1,11 +1,11 @@
 import CLinux
 import Synchronization
 
-// The names of message ports, and what else `PortRegistry` is asked about them.
+// The names of message ports, and how to find message ports in `PortRegistry`.
 
 extension MessagePortPointer {
-    /// The valid port of this kind and name, a remote one for `user`, with a reference for the caller; nil if there is none. O(number of
-    /// ports). Any thread.
+    /// Returns the valid port of this kind and name (for a remote port: and of this user), with a reference for the caller; nil if there is
+    /// none. O(number of ports). Any thread; call without the lock of a port held.
     static func find(_ name: StringPointer, isRemote: Bool, of user: UInt32 = 0) -> MessagePortPointer? {
         PortRegistry.next(behind: nil) { base in
             if !Handle.isKind(.messagePort, base) { return false }
@@ -15,8 +15,8 @@ extension MessagePortPointer {
         }.map { MessagePortPointer($0) }
     }
 
-    /// Advances `port` to the next message port and returns it; nil at the end. Start with nil. `port` holds a reference; the previous one
-    /// is released. Any thread, without a lock; may call user code.
+    /// Advances `port` to the next message port of the process and returns it; nil at the end. Start with nil. `port` holds a reference;
+    /// the previous one is released. Any thread; call without a lock held. May call user code.
     @inline(never)
     static func next(after port: inout MessagePortPointer?) -> MessagePortPointer? {
         let last = port
@@ -27,7 +27,8 @@ extension MessagePortPointer {
         return port
     }
 
-    /// Gives the port a name, replacing any other. False with errno. Within `PortRegistry.withNames`.
+    /// Claims a name for the port, in place of any other, and listens. Returns false with errno on failure. Call within
+    /// `PortRegistry.withNames`.
     func claimName(_ name: StringPointer) -> Bool {
         guard let claim = try? NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
         guard let connection = ConnectionPointer.make(.listener, claim.listener, self) else {
@@ -49,14 +50,14 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Sets whether other users may connect; the caller then calls `closeUnauthorized`. False with errno if they cannot be let in, and then
-    /// they are kept out; forbidding always succeeds. Within `PortRegistry.withNames`.
+    /// Sets whether other users may connect; the caller then calls `closeUnauthorized`. If other users cannot be let in, keeps them out and
+    /// returns false with errno. Forbidding always succeeds. Call within `PortRegistry.withNames`.
     func setAllowsOthers(_ allows: Bool) -> Bool {
         let (name, claim) = locked { () -> (StringPointer?, NameServer.Claim) in
             pointee.allowsOthers = allows
             return (pointee.name, pointee.claim)
         }
-        // `accepts` keeps unauthorized users out even if the file's mode could not be changed.
+        // If the file's mode cannot be restricted, `accepts` still keeps unauthorized users out.
         if let name, claim.lock >= 0, (try? NameServer.open(name, claim, toAll: allows)) == nil, allows {
             locked { pointee.allowsOthers = false }
             return false
@@ -64,7 +65,7 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Sets the name of a local port and takes over its claim. Within `PortRegistry.withNames`.
+    /// Sets the name of a local port and takes over its claim. Call within `PortRegistry.withNames`.
     private func setName(_ name: StringPointer, _ claim: NameServer.Claim) {
         PortRegistry.mutex.lock()
         lock()
@@ -77,7 +78,7 @@ extension MessagePortPointer {
         old?.release()
     }
 
-    /// Releases the name of a local port that has become invalid. Any thread, without a lock.
+    /// Releases the name of a local port that has become invalid; does nothing for a remote port. Any thread; call without a lock held.
     func releaseName() {
         if pointee.isRemote { return }
         PortRegistry.withNames {
@@ -89,7 +90,7 @@ extension MessagePortPointer {
         }
     }
 
-    /// Whether the bytes of `data` are the port's name. Any thread, without the mutex.
+    /// Whether the bytes of `data` are the port's name. Any thread; call without the mutex held.
     func isNamed(_ data: DataPointer?) -> Bool {
         guard let data else { return false }
         return locked {

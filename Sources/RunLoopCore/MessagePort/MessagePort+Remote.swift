@@ -2,12 +2,12 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// A remote port: connected to the local port that its name stands for, it sends requests, and waits for their replies.
+// A remote port is connected to the local port that its name stands for. It sends requests, and waits for their replies.
 
 extension MessagePortPointer {
-    /// RLMessagePortCreateRemote for a name of which this process has no remote port yet. nil with errno: ECONNREFUSED if no process of
-    /// `user` serves it. `local` is set to the port of this process that has the name, with a reference that the caller releases without
-    /// the lock. Under the registry's names.
+    /// RLMessagePortCreateRemote, for a name of which this process has no remote port yet. Returns nil with errno on failure: ECONNREFUSED
+    /// if no process of `user` serves the name. If a port of this process has the name, `local` is set to it, with a reference that the
+    /// caller releases outside of the lock. Call within `PortRegistry.withNames`.
     static func createRemote(_ name: StringPointer, of user: UInt32, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
         if user == PacketSocket.own.user { local = find(name, isRemote: false) }
         let fd = local == nil ? try? NameServer.connect(name, of: user) : -1
@@ -16,7 +16,7 @@ extension MessagePortPointer {
             if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
-        // A failure to connect has no errno of its own; lack of memory sets it.
+        // Set in advance: a failure to connect does not set errno, but a lack of memory does.
         let saved = systemError
         systemError = ECONNREFUSED
         if local.map({ port.connect(within: $0) }) ?? port.connect(fd, name) {
@@ -29,16 +29,16 @@ extension MessagePortPointer {
         return nil
     }
 
-    /// Creates the connection to a local port of this process. False if that is invalid, or if out of memory.
+    /// Connects this port to a local port of the process. Returns false if that port is invalid, or if out of memory.
     private func connect(within local: MessagePortPointer) -> Bool {
         guard let connection = ConnectionPointer.make(.inProcess, -1, local, remote: self) else { return false }
         locked { pointee.connection = connection }
-        // The local port may have become invalid meanwhile, and this one with it.
+        // The local port may have been invalidated meanwhile, and this port with it.
         if !isValid { closeConnection() }
         return true
     }
 
-    /// Creates the connection to another process, and sends the name that this port wants.
+    /// Connects this port to another process by the socket `fd`, and sends the name that it wants. Returns false on failure.
     private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
         guard let connection = ConnectionPointer.make(.client, fd, self) else { return false }
         pointee.connection = connection
@@ -49,7 +49,7 @@ extension MessagePortPointer {
         return false
     }
 
-    /// Closes the connection, if there is one. Any thread, without a lock; calls user code.
+    /// Closes the connection, if there is one. Any thread; call without a lock held. Calls user code.
     @inline(never)
     func closeConnection() {
         let connection = locked { () -> ConnectionPointer? in
@@ -60,7 +60,7 @@ extension MessagePortPointer {
         connection?.release()
     }
 
-    /// Whether the server is gone, though the loop has not noticed it yet. A system call if the server is another process. Any thread.
+    /// Whether the server is gone, even if no loop has noticed that yet. A system call if the server is another process. Any thread.
     var isPeerGone: Bool {
         locked {
             guard let connection = pointee.connection, connection.pointee.role == .client else { return false }
@@ -68,8 +68,8 @@ extension MessagePortPointer {
         }
     }
 
-    /// RLMessagePortSendRequest without a reply, where that takes no time. nil if the request has to be sent in another way; then nothing
-    /// was sent. Any thread, without a lock; calls user code if the connection turns out to be gone.
+    /// RLMessagePortSendRequest without a reply, if the request can go through the ring without waiting. Returns nil if nothing was sent:
+    /// the caller then uses `sendOneWay`. Any thread; call without a lock held. Calls user code if the server turns out to be gone.
     func sendOneWayAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
         // The port keeps its connection as long as the mutex is held.
         let result = locked { pointee.connection?.transmitAtOnce(message, data) }
@@ -77,8 +77,8 @@ extension MessagePortPointer {
         return result
     }
 
-    /// RLMessagePortSendRequest without a reply, in all other cases. Any thread, without a lock; calls user code if the port has to be
-    /// invalidated.
+    /// RLMessagePortSendRequest without a reply, in all other cases. Waits for room until `sendLimit`. Any thread; call without a lock
+    /// held. Calls user code if the port has to be invalidated.
     func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendLimit: Instant) -> RequestResult {
         let frame = Frame(kind: .request, payloadLocation: .inline, message: message)
         let connection = locked { () -> ConnectionPointer? in
@@ -89,14 +89,15 @@ extension MessagePortPointer {
         if let connection { held.note(connection) { connection, _, _ in ConnectionPointer(info: connection).release() } }
         let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         held.end()
-        // The client may have released the port meanwhile: the connection keeps it.
+        // A callback may have released the port meanwhile: the connection keeps it alive.
         if sent != .success { tell(.dropped, .messagePort, 0) }
         if sent == .isInvalid { invalidate(releasing: connection) } else { connection?.release() }
         return sent
     }
 
-    /// RLMessagePortSendRequest with a reply: sends, and runs the calling thread's loop in a mode until the reply has come, or until the
-    /// deadline. `reply` gets a reference for the caller. The thread of `loop`, without a lock; calls user code.
+    /// RLMessagePortSendRequest with a reply: sends the request until `sendLimit`, and runs the calling thread's loop in `mode` until the
+    /// reply has arrived or `deadline` has passed. `reply` is set with a reference for the caller. The thread of `loop`; call without a
+    /// lock held. Calls user code.
     func sendRequest(
         _ message: Int32, _ data: DataPointer?, until sendLimit: Instant, _ deadline: Instant, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
@@ -114,7 +115,8 @@ extension MessagePortPointer {
         return result
     }
 
-    /// Ends the wait for a request of `beginWaiting`, and frees it. The loop's thread, without a lock.
+    /// Ends the wait for a request that `begin` has made for the calling thread, and frees the request. Returns its result. Loop thread
+    /// only; call without a lock held.
     fileprivate func finishWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ reply: inout DataPointer?) -> RequestResult {
         pending.pointee.connection?.release()
         pending.pointee.replySource.endWaiting(of: pending)
@@ -125,8 +127,9 @@ extension MessagePortPointer {
         return result
     }
 
-    /// Makes a request that waits for its reply: in the list, with the connection that it goes through. `callout` is nil if the calling
-    /// thread waits. nil if the port is invalid, if out of memory, or if the loop cannot watch the connection. The loop's thread.
+    /// Creates a request that waits for its reply: listed, with its number, its connection and its reply source. `callout` is nil if the
+    /// calling thread waits. Returns nil if the port is invalid, if out of memory, or if the loop cannot watch the connection. Adds an
+    /// internal reference to the port, which ends with the request. The thread of `loop`; call without a lock held.
     @inline(never)
     private func begin(
         _ loop: RunLoopPointer, _ mode: StringPointer, _ callout: PendingRequest.Callout?, _ info: UnsafeMutableRawPointer?
@@ -156,8 +159,8 @@ extension MessagePortPointer {
         return nil
     }
 
-    /// Sends a request and runs the loop until it is completed. True if the loop was stopped meanwhile; the stop is then for the outer
-    /// run.
+    /// Sends a request and runs the loop until the request is completed or `deadline` has passed. Returns true if the loop was stopped
+    /// meanwhile; that stop is meant for the outer run.
     private func sendAndWait(
         _ pending: PendingRequestPointer, _ message: Int32, _ data: DataPointer?, _ sendLimit: Instant, _ deadline: Instant,
         _ loop: RunLoopPointer
@@ -165,7 +168,7 @@ extension MessagePortPointer {
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, deadline: deadline)
         let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         if sent != .success {
-            // A request that was not sent reports that, even if another thread has invalidated the port meanwhile.
+            // The result is why the request was not sent, even if another thread has invalidated the port meanwhile.
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
             return false
         }
@@ -175,22 +178,22 @@ extension MessagePortPointer {
         var runLimit = deadline
         while !pending.pointee.isCompleted {
             let result = loop.run(in: pending.pointee.replySource.pointee.modeName, until: runLimit, returnAfterSourceHandled: true)
-            // The result does not tell: a reply that is handled in the same pass hides a stop.
+            // `result` does not show this: a reply that is handled in the same pass hides a stop.
             if loop.pointee.lastRunWasStopped { wasStopped = true }
             if runLimit == .distantPast || pending.pointee.isCompleted { break }
-            // The mode cannot be run: the process has no descriptor left.
+            // The mode is not empty, so it cannot be run: the process has no descriptor left.
             if result == .finished {
                 locked { if !pending.pointee.isCompleted { pending.pointee.result = .transportError } }
                 break
             }
-            // A reply that arrived in time counts, even if the run handled other sources first: look once more.
+            // A reply that arrived in time counts even if the run has handled other sources first, so check once more.
             if deadline != .never && Clock.now >= deadline { runLimit = .distantPast }
         }
         return wasStopped
     }
 
-    /// RLMessagePortSendRequestAsync: sends a request whose function the calling thread's loop will call, in a mode. The thread of
-    /// `loop`, without a lock; calls user code if a connection ends.
+    /// RLMessagePortSendRequestAsync: sends a request, and has the calling thread's loop call `callout` in `mode`. The thread of `loop`;
+    /// call without a lock held. Calls user code if a connection ends.
     func sendRequestAsync(
         _ message: Int32, _ data: DataPointer?, until sendLimit: Instant, within seconds: Double, in mode: StringPointer,
         _ loop: RunLoopPointer, _ callout: @escaping PendingRequest.Callout, _ info: UnsafeMutableRawPointer?
@@ -206,15 +209,16 @@ extension MessagePortPointer {
         return endSending(pending, sent)
     }
 
-    /// Leaves a request that has a function to the loop, or finishes it if it was not sent. One that was completed meanwhile, by the end of
-    /// the port or by its timer, counts as sent: its function learns that. The loop's thread, without a lock; may call user code.
+    /// Leaves a request that has a callback to the loop, or ends it if it was not sent. A request that was completed meanwhile, by the end
+    /// of the port or by its timer, counts as sent: its callback receives the result. The thread of the loop; call without a lock held. May
+    /// call user code.
     @inline(__always)
     private func endSending(_ pending: PendingRequestPointer, _ sent: RequestResult) -> RequestResult {
         let connection = pending.pointee.connection
         let isDue = pending.pointee.sending == .isDue
         pending.pointee.connection = nil
         pending.pointee.sending = .hasEnded
-        // The client may have released the port: the request keeps it, and then the connection.
+        // A callback may have released the port: the request keeps it alive, and then the connection does.
         if sent != .success, withdraw(pending) {
             finish(pending)
             if sent == .isInvalid { invalidate(releasing: connection) } else { connection?.release() }
@@ -225,7 +229,7 @@ extension MessagePortPointer {
         return .success
     }
 
-    /// Lets a request that has a function end when its time is over. False if out of memory.
+    /// Sets the timer that ends a request with a callback when its time is up. Returns false if out of memory.
     private func setTimer(_ pending: PendingRequestPointer, _ seconds: Double, _ mode: StringPointer, _ loop: RunLoopPointer) -> Bool {
         let context = ClientContext(info: pending, retain: nil, release: nil, copyDescription: nil)
         let timer = TimerPointer.create(
@@ -238,7 +242,7 @@ extension MessagePortPointer {
     }
 }
 
-/// Cleanup of a thread that ended inside a function that was called while it waited for a reply.
+/// Cleanup of a thread that has ended inside a callback while it waited for a reply.
 private func abandonWait(_ pending: UnsafeMutableRawPointer, _ port: UnsafeMutableRawPointer?) {
     let port = MessagePortPointer(port.unsafelyUnwrapped)
     let pending = pending.assumingMemoryBound(to: PendingRequest.self)

@@ -2,20 +2,21 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLMessagePort, of either kind. A local port has a name and answers requests. A remote port stands for a name and sends requests to it:
-/// if the name is served in this process the remote port is joined to the local one directly, otherwise it has a connection.
+/// RLMessagePort, local or remote. A local port has a name and answers requests. A remote port stands for a name and sends requests to it,
+/// through a `Connection` that has a socket only if another process serves the name.
 ///
-/// There are two counts. The header counts the references of clients; when the last is released, the port is invalidated. Internal
-/// references are the library's own reasons to keep a port (connections, requests, reply sources), and all references of clients together
-/// are one of them, which outlasts the last reference until no function of the client runs: such a function may retain the port again.
-/// The source that a client has created for a port counts as a client.
+/// There are two reference counts. The header counts the program's references; when the last one is released, the port is invalidated.
+/// `internalReferences` counts the library's own reasons to keep the port: connections, requests, reply sources. When the last of these is
+/// released, the port is freed. All references of the program together count as one internal reference, which stays until no callback of
+/// the port is running, since a callback may retain the port again. The run loop source that the program has created counts as a reference
+/// of the program.
 ///
-/// Guarded by `mutex`, except for what says otherwise. Under the mutex no user code is called and no lock of a loop is taken.
+/// Guarded by `mutex`, unless stated otherwise. Under the mutex no user code is called and no loop is locked.
 struct MessagePortStorage: PortObject, Locked, ~Copyable {
     static var kind: Kind { .messagePort }
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 
-    /// The queue has a local port's requests of this process.
+    /// The queue of `base` has the requests that are sent to a local port from this process.
     var base = PortHeader(
         .messagePort,
         PortHeader.Functions(
@@ -27,40 +28,41 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
             fork: { MessagePortPointer($0).fork($1) }))
     let internalReferences = Atomic<UInt32>(1)
     let isRemote: Bool
-    /// Local: other users may connect.
+    /// Local: processes of other users may connect.
     var allowsOthers = false
-    /// Remote: the user who is trusted to serve the name. Local: the user of this process.
+    /// Remote: the user who is trusted to serve the name. Local: this process's user.
     let user: UInt32
     let callout: Callout?
     let mutex = Mutex()
-    /// Retained; nil for a local port without a name. Changed under the registry's names.
+    /// Retained; nil for a local port without a name. Changed within `PortRegistry.withNames`, under the registry's mutex and `mutex`: each
+    /// of the three is enough to read it.
     var name: StringPointer?
     var isValid = true
-    /// Empty once the port is invalid and the last call of its functions has returned.
+    /// Empty once the port is invalid and its last callback has returned.
     var context: ClientContext
     var invalidation: PortStorage.InvalidationCallout?
-    /// How many calls of the client's functions are under way.
+    /// How many of the port's callbacks are running; invalidating the port counts as one.
     var runningCalls: UInt32 = 0
-    /// One of the internal references is that of all references of clients.
+    /// Whether one of the internal references stands for all references of the program.
     var isKeptByClients = true
-    /// The list of connections until they are freed, also of those that are closed: of a local port those to all its clients and the one
-    /// that listens, of a remote port the one to another process.
+    /// All connections, open or closed, until they are freed: of a local port the listener and those to its remote ports in all processes,
+    /// of a remote port the one to another process.
     var connections: ConnectionPointer?
 
     // Local ports.
-    /// The descriptors of the name.
+    /// The listening socket of the name and its locked file.
     var claim = NameServer.Claim.none
-    /// Of the connections whose clients wait for memory, the one that looks for it.
+    /// Of the connections that wait for memory, the one that polls for it.
     var looking: ConnectionPointer?
-    /// The list of requests that the port's function is handling, the latest first.
+    /// The requests that the port's callback is handling, on all threads and in nested runs, the latest first.
     var requestsInProgress: RequestPointer?
 
     // Remote ports.
-    /// The connection to the local port, retained; nil once this one is invalid.
+    /// The connection to the local port; nil once this port is invalid. Retained.
     var connection: ConnectionPointer?
-    /// The list of the loops and modes where replies are delivered.
+    /// One for each loop and mode in which replies are delivered.
     var replySources: ReplySourcePointer?
-    /// The requests that wait for their replies.
+    /// The requests that wait for their replies, oldest first.
     var pending = LinkedQueue<PendingRequest>()
     /// The number of the latest request that wants a reply.
     var lastID: UInt32 = 0
@@ -77,8 +79,8 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
 typealias MessagePortPointer = UnsafeMutablePointer<MessagePortStorage>
 
 extension MessagePortPointer {
-    /// Creates a port, which is in no list, with one reference and the internal reference that goes with it; nil with ENOMEM. Retains the
-    /// name. Any thread.
+    /// Creates a port that is in no list, with one reference and the internal reference that stands for it. Returns nil with ENOMEM if out
+    /// of memory. Retains the name. Any thread.
     @inline(never)
     static func make(
         isRemote: Bool, _ name: StringPointer?, of user: UInt32, _ callout: MessagePortStorage.Callout?, _ context: ClientContext
@@ -91,12 +93,13 @@ extension MessagePortPointer {
 
     // MARK: references
 
-    /// Releases a reference; the last one invalidates the port. False if there was none. Any thread, without a lock; may call user code.
+    /// Releases a reference; the last one invalidates the port. Returns false if there was none. Any thread; call without a lock held. May
+    /// call user code.
     @inline(never)
     func release() -> Bool {
         if pointee.base.object.releaseUnlessLast() { return true }
         if pointee.base.object.references.load(ordering: .acquiring) == 0 { return false }
-        // The call of a function that keeps the port may end on another thread.
+        // Keeps the port until this function returns. What keeps it otherwise may be a callback that returns on another thread.
         retainInternal()
         invalidate()
         if pointee.base.object.release(), locked({ takeReferenceOfClients() }) { releaseInternal() }
@@ -104,8 +107,9 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Takes or gives up the internal reference that stands for all client references, once the port is invalid and no client function is
-    /// running. True if it is now the caller's to release, since there are none. Under the mutex.
+    /// Once the port is invalid and none of its callbacks is running, makes `isKeptByClients` agree with whether the program has
+    /// references. Adds the internal reference that stands for them if they have come back. Returns true if there are none and that
+    /// reference is the caller's to release. The caller holds the mutex.
     @inline(never)
     private func takeReferenceOfClients() -> Bool {
         if pointee.isValid || pointee.runningCalls > 0 { return false }
@@ -120,7 +124,7 @@ extension MessagePortPointer {
     @inline(never)
     func retainInternal() { pointee.internalReferences.countUp() }
 
-    /// Releases an internal reference; the last one frees the port. Any thread, without a lock.
+    /// Releases an internal reference; the last one frees the port. Any thread; call without a lock of the port held.
     @inline(never)
     func releaseInternal() {
         if !pointee.internalReferences.countDown() { return }
@@ -131,8 +135,8 @@ extension MessagePortPointer {
 
     // MARK: invalidation
 
-    /// RLMessagePortInvalidate: releases the name, closes the connections, and completes the requests that wait. Any thread, without a
-    /// lock; calls user code. Releases `connection`, whose reference has kept the port alive until now.
+    /// RLMessagePortInvalidate: releases the name, closes the connections, and completes the waiting requests. Releases `connection`, whose
+    /// reference has kept the port alive until now. Any thread; call without a lock held. Calls user code.
     @inline(never)
     func invalidate(releasing connection: ConnectionPointer? = nil) {
         lock()
@@ -141,13 +145,13 @@ extension MessagePortPointer {
         if wasValid { pointee.runningCalls += 1 }
         let invalidation = pointee.invalidation
         unlock()
-        // From here on the call that was counted keeps the port.
+        // From here on the counted call keeps the port alive.
         connection?.release()
         if wasValid { end(invalidation) }
     }
 
-    /// The rest of `invalidate`, which has counted a call; also the end of a port in a child of fork(), where `resetInChild` has counted
-    /// the call. Without a lock; calls user code.
+    /// The rest of `invalidate`, which has counted a running call. Also ends a port in the child of a fork(), where `resetInChild` has
+    /// counted the call. Call without a lock held; calls user code.
     @inline(never)
     private func end(_ invalidation: PortStorage.InvalidationCallout?) {
         retainInternal()
@@ -164,7 +168,7 @@ extension MessagePortPointer {
         releaseInternal()
     }
 
-    /// Calls the invalidation function. `endCall` and `releaseInternal` follow.
+    /// Calls the invalidation callback. The caller then calls `endCall` and `releaseInternal`.
     private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout) {
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
@@ -172,11 +176,11 @@ extension MessagePortPointer {
         if let loop, let level { loop.popCleanup(level) }
     }
 
-    /// Ends a call of a client's function. The last one after the port was invalidated releases the info. Any thread that has an internal
-    /// reference; may call user code.
+    /// Ends the call of one of the port's callbacks. The last one to end after the port was invalidated releases the info. Any thread that
+    /// has an internal reference; call without a lock held. May call user code.
     func endCall() {
         lock()
-        // In a child of fork() some calls were not counted.
+        // In the child of a fork(), some calls were not counted.
         if pointee.runningCalls > 0 { pointee.runningCalls -= 1 }
         let isLast = pointee.runningCalls == 0 && !pointee.isValid
         let context = pointee.context
@@ -187,19 +191,20 @@ extension MessagePortPointer {
         if isLast { context.released(context.info) }
     }
 
-    /// Whether a process may be at the other end of a connection. Under the mutex.
+    /// Whether a process may be at the other end of a connection. The caller holds the mutex.
     func accepts(_ peer: PacketSocket.Credentials) -> Bool { peer.user == pointee.user || pointee.allowsOthers }
 
-    /// Whether the port has not been invalidated. Any thread.
+    /// Whether the port is valid. Any thread; call without the mutex held.
     var isValid: Bool { locked { pointee.isValid } }
 
-    /// The client's context; empty once the port is invalid and the last call of its functions has returned. Any thread.
+    /// The context that the program has passed; empty once the port is invalid and its last callback has returned. Any thread; call without
+    /// the mutex held.
     var context: ClientContext { locked { pointee.context } }
 
-    /// The client's invalidation function, if there is one. Any thread.
+    /// The invalidation callback, if there is one. Any thread; call without the mutex held.
     var invalidation: PortStorage.InvalidationCallout? { locked { pointee.invalidation } }
 
-    /// Sets the invalidation function, and calls it at once if the port is invalid already. Any thread, without a lock.
+    /// Sets the invalidation callback, and calls it immediately if the port is invalid already. Any thread; call without a lock held.
     func setInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
         let mustCall = locked { () -> Bool in
             pointee.invalidation = invalidation
@@ -215,10 +220,10 @@ extension MessagePortPointer {
     }
 }
 
-// fork(): names and connections are the parent's, so in the child all message ports become invalid, and no function of a client is called.
+// fork(): names and connections belong to the parent. In the child all message ports become invalid, and no callback is called.
 
 extension MessagePortPointer {
-    /// A step of a fork().
+    /// Performs one step of a fork(): see `PortHeader.ForkStep`.
     func fork(_ step: UInt8) {
         switch PortHeader.ForkStep(rawValue: step) {
         case .lock:
@@ -234,7 +239,7 @@ extension MessagePortPointer {
         }
     }
 
-    /// Calls `body`, which must not free any, for all connections of the port. Under the mutex, or in a child of fork().
+    /// Calls `body` for all connections of the port. `body` must not free any. The caller holds the mutex, or is in the child of a fork().
     func forEachConnection(_ body: (ConnectionPointer) -> Void) {
         var next = pointee.connections
         while let connection = next {
@@ -243,8 +248,8 @@ extension MessagePortPointer {
         }
     }
 
-    /// Forgets the calls of threads that do not exist, and everything that the parent would notice, also of ports that such a thread was
-    /// invalidating. Keeps the port until `endInChild`.
+    /// Forgets the calls of threads that do not exist in the child, drops the port's callbacks, and closes its descriptors without the
+    /// parent noticing. Also for a port that such a thread was invalidating. Keeps the port until `endInChild`.
     private func resetInChild() {
         retainInternal()
         pointee.isValid = false
@@ -256,9 +261,9 @@ extension MessagePortPointer {
         forEachConnection { $0.resetInChild() }
     }
 
-    /// Invalidates the port.
+    /// Invalidates the port, after all ports have been reset.
     private func endInChild() {
-        // Before the connections go, as such a request does not keep its own.
+        // Before the connections are closed, since such a request does not retain its connection.
         var next = pointee.requestsInProgress
         while let request = next {
             next = request.pointee.outer
@@ -271,25 +276,25 @@ extension MessagePortPointer {
     }
 }
 
-/// Cleanup of a thread that ended inside a port's invalidation function.
+/// Cleanup of a thread that has ended inside a port's invalidation callback.
 private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
     let port = MessagePortPointer(port)
     port.endCall()
     port.releaseInternal()
 }
 
-/// What has a mutex of its own.
+/// A type that has a mutex.
 protocol Locked: ~Copyable {
     var mutex: Mutex { get }
 }
 
 extension UnsafeMutablePointer where Pointee: Locked & ~Copyable {
-    // Out of line: a system call is near, and code size counts as well.
+    // Not inlined: a system call is near anyway, and code size matters as well.
 
     /// Takes the mutex. Any thread.
     @inline(never)
     func lock() { pointee.mutex.lockInlined() }
-    /// Releases the mutex. The thread that took it.
+    /// Releases the mutex. Only the thread that took it.
     @inline(never)
     func unlock() { pointee.mutex.unlockInlined() }
 

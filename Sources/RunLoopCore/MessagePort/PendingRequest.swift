@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// How a request ended, with the values of the public header, which describes them.
+/// How a request ended. The values are those of RLMessagePortRequest.h, which describes them.
 enum RequestResult: Int32 {
     case success = 0
     case sendTimeout = -1
@@ -12,32 +12,34 @@ enum RequestResult: Int32 {
     case becameInvalid = -5
 }
 
-/// A request that waits for its reply. Either a thread waits with it (`callout` is nil), or a function is to be called. It never lies on
-/// the stack of that thread, which may end first.
+/// A request that was sent and waits for its reply. Either a thread waits with it (RLMessagePortSendRequest), or the loop is to call a
+/// callback (RLMessagePortSendRequestAsync). It is never on the stack of the thread that waits, because that thread may end first.
 ///
 /// Guarded by the remote port's mutex.
 struct PendingRequest: Linked, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
-    /// Sending may call user code, which may run the loop. A request that is completed by then stays, as its sender goes on to use it.
+    /// State of sending a request that has a callback. Sending may call user code that runs the loop. If the request is completed by then,
+    /// the loop must not call the callback, which would free the request while its sender uses it; it notes `isDue` instead.
     enum Sending { case hasEnded, isUnderWay, isDue }
 
-    /// Unique among the requests of the port; the reply has it.
+    /// Unique among the requests of the port. The reply repeats it.
     var id: UInt32 = 0
-    /// Where the reply is delivered: a loop and a mode.
+    /// The loop and the mode in which the reply is delivered.
     let replySource: ReplySourcePointer
     private let completed = Atomic<UInt32>(0)
     var result = RequestResult.receiveTimeout
-    /// The reply, with data. Retained.
+    /// The reply's data, if it has any. Retained.
     var reply: DataPointer?
-    /// The function to call with the reply; nil if a thread waits.
+    /// The callback for the reply; nil if a thread waits.
     var callout: Callout?
     var info: UnsafeMutableRawPointer?
-    /// Fires when the reply has not come in time; nil if a thread waits, or without a deadline. Retained.
+    /// Fires if no reply arrives in time; nil if a thread waits, or if there is no deadline. Retained.
     var timer: TimerPointer?
-    /// Where the request goes. Retained, since another thread may invalidate the port; nil once it was sent, if it has a function.
+    /// The connection by which the request is sent. Retained, since another thread may invalidate the port meanwhile. nil once a request
+    /// with a callback was sent.
     var connection: ConnectionPointer?
-    /// How far the sender of a request with a function is; `isDue`: the loop would have called that. The loop's thread only.
+    /// `hasEnded` unless the request has a callback and is being sent. Loop thread only.
     var sending = Sending.hasEnded
     var previous: PendingRequestPointer?
     var following: PendingRequestPointer?
@@ -52,18 +54,18 @@ struct PendingRequest: Linked, ~Copyable {
 }
 
 extension PendingRequest {
-    /// Whether there is a result. Any thread, without the mutex; the result itself is read under it.
+    /// Whether there is a result. Any thread, without the mutex; the result itself is read under the mutex.
     var isCompleted: Bool { completed.load(ordering: .acquiring) != 0 }
 
-    /// Announces the result, which is complete. Under the mutex.
+    /// Publishes the result, which must be complete. The caller holds the mutex.
     func markCompleted() { completed.store(1, ordering: .releasing) }
 }
 
 typealias PendingRequestPointer = UnsafeMutablePointer<PendingRequest>
 
 extension MessagePortPointer {
-    /// Gives a request its number and its connection, and puts it into the list in which its reply finds it. False if the port is invalid.
-    /// Under the mutex.
+    /// Gives a request its number and its connection, and adds it to the list in which its reply looks for it. Returns false if the port is
+    /// invalid. The caller holds the mutex.
     @inline(never)
     func enqueueLocked(_ pending: PendingRequestPointer) -> Bool {
         if !pointee.isValid { return false }
@@ -75,7 +77,8 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Removes a request that has no reply from that list, and frees what has come of one. Under the mutex.
+    /// Removes a request without a reply from the list, marks it as completed, and frees what has arrived of a large reply to it. The
+    /// caller holds the mutex.
     @inline(never)
     func removeUnanswered(_ pending: PendingRequestPointer) {
         pointee.pending.remove(pending)
@@ -85,8 +88,8 @@ extension MessagePortPointer {
 }
 
 extension PendingRequestPointer {
-    /// The function of the timer: completes the request without a reply. The loop's thread; calls the request's function, unless it is
-    /// still being sent: then the loop does so afterwards.
+    /// The callback of the timer: completes the request without a reply and calls the request's callback. If the request is still being
+    /// sent, the loop makes that call afterwards. Loop thread only; calls user code.
     func timeOut() {
         let port = pointee.replySource.pointee.port
         if pointee.sending != .hasEnded { return port.expire(self) }
@@ -96,11 +99,11 @@ extension PendingRequestPointer {
     }
 }
 
-// How such a request ends: by a reply, without one in time (`PendingRequest.timeOut`), or because the port becomes invalid.
+// How a pending request ends: by a reply, by its time limit (`PendingRequest.timeOut`), or because the port becomes invalid.
 
 extension MessagePortPointer {
-    /// Completes the request with this number; takes over the caller's reference to the reply. True if the calling thread waits for it.
-    /// Any thread, without the mutex; calls no user code.
+    /// Completes the request with this number. Takes over the caller's reference to the reply. Returns true if the calling thread waits for
+    /// the request, false also if there is no such request. Any thread; call without the mutex held. Calls no user code.
     @discardableResult
     func complete(_ id: UInt32, _ result: RequestResult, _ reply: DataPointer?) -> Bool {
         locked {
@@ -109,18 +112,18 @@ extension MessagePortPointer {
                 return false
             }
             pending.pointee.reply = reply
-            // If the port was just invalidated, that thread completes the other requests with this result too.
+            // If the port was just invalidated, a failure gets the result that the invalidating thread gives to all other requests.
             return complete(pending, with: result == .success || pointee.isValid ? result : .becameInvalid)
         }
     }
 
-    /// Completes all requests without a reply. Any thread, without the mutex; calls no user code.
+    /// Completes all requests without a reply. Any thread; call without the mutex held. Calls no user code.
     func completeAll(with result: RequestResult) {
         locked { while let pending = pointee.pending.first { _ = complete(pending, with: result) } }
     }
 
-    /// Completes a request that is in the list: reports the result to the thread that waits, or has the loop call its function. True if
-    /// the calling thread waits for it. Under the mutex.
+    /// Completes a request that is in the list: the thread that waits sees the result, or the loop is made to call the callback. Returns
+    /// true if the calling thread waits for it. The caller holds the mutex.
     @inline(never)
     private func complete(_ pending: PendingRequestPointer, with result: RequestResult) -> Bool {
         pointee.pending.remove(pending)
@@ -132,13 +135,13 @@ extension MessagePortPointer {
         } else {
             replySource.pointee.completed.append(pending)
         }
-        // A thread that waits on its connection alone looks for itself.
+        // No signal while the loop's own thread is still sending: it receives replies itself meanwhile, and then checks for the result.
         if !replySource.pointee.loop.isCurrent || replySource.pointee.keepsModeAlive { replySource.signalAndWakeLocked() }
         return pending.pointee.callout == nil && replySource.pointee.loop.isCurrent
     }
 
-    /// Takes a request out of the list, without a reply. False if it was completed: then it belongs to the thread that did that. The loop's
-    /// thread, without the mutex.
+    /// Removes a request from the list without a reply. Returns false if it was completed before; then it is in the reply source's
+    /// `completed`. Loop thread only; call without the mutex held.
     func withdraw(_ pending: PendingRequestPointer) -> Bool {
         locked {
             if pending.pointee.isCompleted { return false }
@@ -147,14 +150,14 @@ extension MessagePortPointer {
         }
     }
 
-    /// Completes a request that is still being sent, as its time is over. The loop's thread, without the mutex.
+    /// Completes a request whose time is up while it is still being sent. Loop thread only; call without the mutex held.
     @inline(never)
     fileprivate func expire(_ pending: PendingRequestPointer) {
         locked { if !pending.pointee.isCompleted { _ = complete(pending, with: .receiveTimeout) } }
     }
 
-    /// Calls the function of a request, which is counted as running, and finishes it. The loop's thread, without the mutex; calls user
-    /// code.
+    /// Calls the callback of a request, and then ends and frees the request. The caller has counted the call in `runningCalls`. Loop thread
+    /// only; call without the mutex held. Calls user code.
     @inline(never)
     func callBack(_ pending: PendingRequestPointer) {
         cancelTimer(pending)
@@ -171,7 +174,8 @@ extension MessagePortPointer {
         finish(pending)
     }
 
-    /// Ends the wait of a request that has a function, and frees it. The loop's thread, without the mutex. May free the reply source.
+    /// Ends the wait of a request that has a callback, and frees it. Loop thread only; call without the mutex held. May free the reply
+    /// source.
     @inline(never)
     func finish(_ pending: PendingRequestPointer) {
         let replySource = pending.pointee.replySource
@@ -180,7 +184,7 @@ extension MessagePortPointer {
         releaseInternal()
     }
 
-    /// Cancels the timer of a request that has a function. The loop's thread, without the mutex.
+    /// Cancels the timer of a request that has a callback. Loop thread only; call without the mutex held.
     @inline(never)
     func cancelTimer(_ pending: PendingRequestPointer) {
         guard let timer = pending.pointee.timer else { return }
@@ -189,19 +193,20 @@ extension MessagePortPointer {
         timer.release()
     }
 
-    /// Destroys a request that has a function, but keeps its internal reference to the port for the caller. Without the mutex.
+    /// Destroys a request that has a callback. The caller releases the request's internal reference to the port. Call without the mutex
+    /// held.
     @inline(never)
     func destroy(_ pending: PendingRequestPointer) {
         cancelTimer(pending)
-        // Only if its thread has ended while it was sent.
+        // Only set if the thread has ended while sending the request.
         pending.pointee.connection?.release()
         pending.pointee.reply?.releaseSlow()
         pending.deinitialize(count: 1)
         PendingRequest.slab.deallocate(pending)
     }
 
-    /// Takes all requests of a reply source that is being closed out of the list. Those that have a function are in its `completed` then,
-    /// for the caller to free. Under the mutex.
+    /// Removes all requests of a reply source that is being closed from the list. Requests with a callback are moved to its `completed`,
+    /// for the caller to free. The caller holds the mutex.
     func removeRequests(of replySource: ReplySourcePointer) {
         var next = pointee.pending.first
         while let pending = next {
@@ -212,15 +217,15 @@ extension MessagePortPointer {
         }
     }
 
-    /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread, without the mutex.
+    /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread; call without the mutex held.
     @inline(never)
     func isAwaiting(_ id: UInt32) -> Bool { locked { pending(id) != nil } }
 
-    /// The request with this number; nil if it has timed out, or was completed. Under the mutex.
+    /// The request with this number; nil if it has timed out or was completed. The caller holds the mutex.
     private func pending(_ id: UInt32) -> PendingRequestPointer? { pointee.pending.first?.first { $0.pointee.id == id } }
 }
 
-/// Cleanup of a thread that ended inside the function of a request.
+/// Cleanup of a thread that has ended inside the callback of a request.
 private func abandonReply(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
     let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
     let port = MessagePortPointer(port)

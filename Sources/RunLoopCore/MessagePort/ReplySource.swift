@@ -2,25 +2,26 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// Delivers the replies of a remote port to one loop in one mode: CF's reply source. Created at the first request from there and kept, so
-/// that further requests add and remove nothing. It does not keep its mode alive unless a request needs the loop to run.
+/// Delivers the replies of a remote port to one loop in one mode, like CF's reply source. Created by the first request that waits there,
+/// and kept so that further requests need not add and remove a source. Keeps its mode alive only while a request needs the loop to run.
 ///
 /// Freed with its run loop source. Guarded by the remote port's mutex.
 struct ReplySource: Linked, ~Copyable {
-    /// The remote port, with an internal reference.
+    /// The remote port. Holds an internal reference.
     let port: MessagePortPointer
     let loop: RunLoopPointer
     /// Retained.
     let modeName: StringPointer
-    /// The run loop source, signalled when a request was completed. Retained; nil once this is no longer in the port's list.
+    /// The run loop source, signalled when a request was completed. Retained; nil once the reply source has left the port's list.
     var source: SourcePointer?
-    /// How many requests wait here. Changed by the loop's thread only.
+    /// How many requests wait here. Changed only by the loop's thread.
     var waitingRequests: UInt32 = 0
-    /// A request needs the loop to run, so `source` counts as a source of the mode. The loop's thread only.
+    /// Whether a request needs the loop to run, so that `source` counts as a source of the mode. Loop thread only.
     var keepsModeAlive = false
-    /// How many requests were completed whose threads have not noticed that yet. There can be several, one for each nested run.
+    /// How many requests were completed without their waiting run of the loop having noticed. There can be several, one for each nested
+    /// run.
     var unseenReplies: UInt32 = 0
-    /// The completed requests whose functions have to be called.
+    /// Completed requests whose callbacks have to be called.
     var completed = LinkedQueue<PendingRequest>()
     var previous: ReplySourcePointer?
     var following: ReplySourcePointer?
@@ -29,8 +30,8 @@ struct ReplySource: Linked, ~Copyable {
 typealias ReplySourcePointer = UnsafeMutablePointer<ReplySource>
 
 extension MessagePortPointer {
-    /// The reply source for a loop and a mode, with one more request waiting; nil if there is none. nil also if the port is invalid: then
-    /// any thread may be removing idle ones. Under the mutex.
+    /// Returns the reply source of a loop and a mode, and counts one more request that waits there. Returns nil if there is none, or if the
+    /// port is invalid, since then any thread may be removing idle ones. The caller holds the mutex.
     func existingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         if !pointee.isValid { return nil }
         let known = pointee.replySources?.first { $0.pointee.loop == loop && $0.pointee.modeName.equals(mode) }
@@ -38,8 +39,8 @@ extension MessagePortPointer {
         return known
     }
 
-    /// Creates a reply source with one request waiting, until `endWaiting`. nil if the port is invalid, if out of memory, or if the loop cannot
-    /// watch the connection. Without the mutex.
+    /// Creates a reply source and counts one request that waits there, until `endWaiting`. Returns nil if the port is invalid, if out of
+    /// memory, or if the loop cannot watch the connection. The thread of `loop`; call without the mutex held.
     func makeReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
         guard let memory = malloc(MemoryLayout<ReplySource>.size) else { return nil }
         let replySource = memory.bindMemory(to: ReplySource.self, capacity: 1)
@@ -75,7 +76,8 @@ extension MessagePortPointer {
         return nil
     }
 
-    /// Removes a reply source, and releases the caller's reference to its run loop source, which keeps its memory.
+    /// Removes a reply source from the loop and the port, and releases the caller's reference to its run loop source, which keeps its
+    /// memory alive.
     private func remove(_ replySource: ReplySourcePointer, _ source: SourcePointer) {
         // If the source is in a loop, this calls its cancel function, which closes the reply source.
         RunLoopPointer.invalidate(source)
@@ -83,12 +85,13 @@ extension MessagePortPointer {
         source.release()
     }
 
-    /// Removes the reply sources of an invalid port at which no request waits. Any thread, without the mutex.
+    /// Removes the reply sources of an invalid port at which no request waits. Any thread; call without the mutex held.
     func removeIdleReplySources() {
         while let (replySource, source) = locked({ idleReplySource }) { remove(replySource, source) }
     }
 
-    /// One of those, with a reference to its run loop source for the caller. Under the mutex.
+    /// A reply source of an invalid port at which no request waits, with a reference to its run loop source for the caller; nil if there is
+    /// none. The caller holds the mutex.
     private var idleReplySource: (ReplySourcePointer, SourcePointer)? {
         if pointee.isValid { return nil }
         let idle = pointee.replySources?.first { $0.pointee.waitingRequests == 0 && $0.pointee.completed.first == nil }
@@ -99,15 +102,16 @@ extension MessagePortPointer {
 }
 
 extension ReplySourcePointer {
-    /// Makes the mode count as not empty until `endWaiting`, since a request needs the loop to run. The loop's thread, without the mutex.
+    /// Makes the mode count as not empty until no request waits here, since a request needs the loop to run. Loop thread only; call without
+    /// the mutex held.
     func keepModeAlive() {
         if pointee.keepsModeAlive { return }
         pointee.keepsModeAlive = true
         if let source = pointee.source { RunLoopPointer.setUnreferenced(source, false) }
     }
 
-    /// Ends the wait of a request. `pending` is that of a thread, which frees it afterwards; nil for others. The loop's thread, without
-    /// the mutex. May free the reply source.
+    /// Ends the wait of a request. `pending` is a request with which a thread has waited, and which that thread frees afterwards; nil for a
+    /// request with a callback. Loop thread only; call without the mutex held. May free the reply source.
     func endWaiting(of pending: PendingRequestPointer? = nil) {
         let port = pointee.port
         if pointee.waitingRequests == 1 && pointee.keepsModeAlive {
@@ -121,7 +125,7 @@ extension ReplySourcePointer {
             } else if pending != nil && pointee.unseenReplies > 0 {
                 pointee.unseenReplies -= 1
             }
-            // This run may have taken the signal for a request that an outer run waits for.
+            // This run may have consumed the signal for a request that an outer run waits for.
             if pointee.unseenReplies > 0 || pointee.completed.first != nil {
                 signalAndWakeLocked()
             } else if let source = pointee.source, source.isSignalled {
@@ -132,22 +136,22 @@ extension ReplySourcePointer {
         if !isValid { port.removeIdleReplySources() }
     }
 
-    /// Makes the loop perform the source because a request was completed. Any thread, under the port's mutex, which guards the signal, and
-    /// keeps the source alive.
+    /// Makes the loop perform the source, because a request was completed. Any thread; the caller holds the port's mutex, which guards the
+    /// signal and keeps the source alive.
     func signalAndWakeLocked() {
         pointee.source?.signal()
         if pointee.loop.maySleep { pointee.loop.wakeUp() }
     }
 
-    /// The perform function: calls the functions of completed requests. A thread that waits needs nothing but the end of its run. The
-    /// loop's thread.
+    /// The perform function: calls the callbacks of completed requests. For a thread that waits, it is enough that its run of the loop
+    /// ends. Loop thread only; calls user code.
     fileprivate func perform() {
         let port = pointee.port
         while let pending = port.locked({ takeCompleted() }) { port.callBack(pending) }
     }
 
-    /// Removes the first completed request that is not being sent from the list, and counts the call of its function. Under the port's
-    /// mutex.
+    /// Removes the first completed request that is not still being sent from `completed`, and counts the call of its callback. Marks
+    /// requests that are still being sent as due. The caller holds the port's mutex.
     private func takeCompleted() -> PendingRequestPointer? {
         var next = pointee.completed.first
         while let pending = next, pending.pointee.sending != .hasEnded {
@@ -160,8 +164,8 @@ extension ReplySourcePointer {
         return pending
     }
 
-    /// Takes the reply source out of the port's list, because its loop has ended or no request waits. The functions of requests that are
-    /// left are not called. Any thread, without the mutex; a second call has no effect.
+    /// Removes the reply source from the port's list, because its loop has ended or no request waits. The callbacks of requests that are
+    /// left are not called. Any thread; call without the mutex held. A second call has no effect.
     @inline(never)
     fileprivate func close() {
         let port = pointee.port
@@ -182,7 +186,7 @@ extension ReplySourcePointer {
         source?.release()
     }
 
-    /// The release function: frees the reply source with its run loop source.
+    /// The release function of the run loop source: frees the reply source.
     fileprivate func destroy() {
         let port = pointee.port
         pointee.modeName.release()
@@ -192,6 +196,7 @@ extension ReplySourcePointer {
     }
 }
 
+/// The reply source behind the info of its run loop source.
 private func replySourceOf(_ info: UnsafeRawPointer?) -> ReplySourcePointer {
     UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: ReplySource.self)
 }

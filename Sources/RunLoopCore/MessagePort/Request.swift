@@ -4,9 +4,9 @@ import Synchronization
 
 /// RLMessagePortRequest: a request that a local port has received, until it is answered.
 ///
-/// A request is answered once: by the result of the port's function; by RLMessagePortRequestReply, if the client has taken the request
-/// over; or, when the last reference is released, by telling the sender that there will be no reply. `answered` decides which thread
-/// answers; each other field says what may write it.
+/// A request is answered once: with the result of the port's callback; by RLMessagePortRequestReply, if the callback has taken the request
+/// over (RLMessagePortCopyRequest); or, when the last reference is released, by reporting to the sender that there will be no reply.
+/// `answered` decides which thread answers. Each other field states what guards it.
 struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     static var kind: Kind { .messagePortRequest }
 
@@ -14,24 +14,24 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     /// Chosen by the sender; 0 if it wants no reply.
     let id: UInt32
     let message: Int32
-    /// How long the sender waits.
+    /// When the sender stops waiting.
     let deadline: Instant
     /// The payload, retained.
     let data: DataPointer
-    /// Where the request came from. Retained if it came from this process, or once the client has taken the request over; before, the
-    /// source of the connection, which is being dispatched, keeps it.
+    /// The connection by which the request arrived. Retained if the sender is in this process, or once the request was taken over. Before
+    /// that, the connection's source keeps it alive, since it is being dispatched.
     let connection: ConnectionPointer
     /// 1 once the request has been answered. Any thread.
     let answered = Atomic<UInt32>(0)
-    /// 1 while the request is in its connection's list of those with an invalidation function. Written under the mutex of the connection,
+    /// 1 while the request is in its connection's list of requests with an invalidation callback. Written under the connection's mutex,
     /// read by any thread.
     let isWatched = Atomic<UInt32>(0)
-    /// The client has taken the request over, so the result of the port's function does not answer it. The thread of that function.
+    /// The request was taken over, so the result of the port's callback is not its answer. Only the thread of that callback.
     var isTaken = false
-    /// The thread that handles the request, and the next in the list of requests that the port is handling. Under the port's mutex.
+    /// The thread that handles the request, and the next older one of the requests that the port is handling. Guarded by the port's mutex.
     var threadContext: ThreadContextPointer?
     var outer: RequestPointer?
-    // Under the mutex of the connection: what to call if the sender goes away, and the links of that list.
+    // Guarded by the connection's mutex: what to call if the sender goes away, and the links of the list of requests with such a callback.
     var invalidation: PortStorage.InvalidationCallout?
     var invalidationInfo: UnsafeMutableRawPointer?
     var previous: RequestPointer?
@@ -43,8 +43,8 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
 typealias RequestPointer = UnsafeMutablePointer<RequestStorage>
 
 extension RequestPointer {
-    /// Creates a request with one reference; nil with ENOMEM. Takes over the caller's reference to the data, unless it fails. Any thread
-    /// that has a context.
+    /// Creates a request with one reference. Returns nil with ENOMEM if out of memory. Takes over the caller's reference to the data,
+    /// unless it fails. Any thread that has a context.
     static func make(_ frame: Frame, _ data: DataPointer, from connection: ConnectionPointer) -> RequestPointer? {
         guard let threadContext = ThreadContextPointer.current,
             let memory = RequestStorage.slab.allocate(threadContext)
@@ -61,19 +61,19 @@ extension RequestPointer {
         return request
     }
 
-    /// The request in an entry of a queue.
+    /// The request that is an entry of a port's queue.
     init(_ queued: QueuedMessage) { self = queued.content.unsafelyUnwrapped.assumingMemoryBound(to: RequestStorage.self) }
 
-    /// Sends the reply; false if the request has been answered. Retains the data as long as it has to. Any thread, without a lock; may
-    /// call user code if the connection ends.
+    /// Answers the request with `data`, which is retained as long as necessary. Returns false if the request was answered before. Any
+    /// thread; call without a lock held. May call user code if the connection ends.
     func reply(_ data: DataPointer?) -> Bool {
         guard claimReply() else { return false }
         sendReply(data)
         return true
     }
 
-    /// Sends the reply of a request that no other thread can answer, or whose answer the caller has claimed. `isDropped`: says that there
-    /// will be none.
+    /// Sends the reply of a request whose answer the calling thread has claimed. If `isDropped`, or if the data is too large, reports that
+    /// there will be no reply. Does nothing if the sender wants none.
     @inline(never)
     func sendReply(_ data: DataPointer?, isDropped: Bool = false) {
         if pointee.id == 0 { return }
@@ -88,7 +88,8 @@ extension RequestPointer {
         }
     }
 
-    /// Lets the client have the request beyond the call of the port's function, with one more reference. The thread of that function.
+    /// RLMessagePortCopyRequest: keeps the request beyond the call of the port's callback, whose result is then not the answer, and adds a
+    /// reference. Only the thread of that callback.
     func takeOver() {
         if !pointee.isTaken {
             pointee.isTaken = true
@@ -100,7 +101,7 @@ extension RequestPointer {
         retain()
     }
 
-    /// Tells the sender that there will be no reply.
+    /// Reports to the sender that there will be no reply.
     private func sendNoReply() {
         if let remote = pointee.connection.pointee.remote {
             remote.complete(pointee.id, .transportError, nil)
@@ -109,14 +110,14 @@ extension RequestPointer {
         }
     }
 
-    /// Frees a request that could not be sent; its sender gets the error code instead of a reply.
+    /// Frees a request that could not be sent. Its sender gets the error code instead of a reply.
     func cancelUnsent() {
         _ = claimReply()
         _ = release()
     }
 
-    /// Claims the right to answer; false if the request has been answered. Also clears the invalidation callback, and uncounts a request
-    /// that was taken over.
+    /// Claims the right to answer. Returns false if the request was answered before. Otherwise also clears the invalidation callback, and
+    /// ends the counting of a request that was taken over.
     private func claimReply() -> Bool {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         cancelInvalidation()
@@ -130,8 +131,8 @@ extension RequestPointer {
     @inline(__always)
     func retain() { pointee.header.retain() }
 
-    /// Releases a reference; false if there was none. The last one tells the sender of an unanswered request that there will be no reply.
-    /// Any thread, without a lock; may call user code if the connection ends.
+    /// Releases a reference. Returns false if there was none. The last one reports to the sender of an unanswered request that there will
+    /// be no reply. Any thread; call without a lock held. May call user code if the connection ends.
     @inline(never)
     func release() -> Bool {
         if pointee.header.releaseUnlessLast() { return true }
@@ -141,7 +142,7 @@ extension RequestPointer {
         return true
     }
 
-    /// Frees the request, to which there is no reference any more.
+    /// Frees the request, which has no references left.
     @inline(never)
     func destroy() {
         pointee.header.tag = 0
@@ -150,8 +151,8 @@ extension RequestPointer {
         RequestStorage.slab.deallocate(self)
     }
 
-    /// How many seconds the sender goes on waiting; 0 if it has stopped. Reads the clock, and makes a system call if the sender is
-    /// another process. Any thread, without a lock.
+    /// How many seconds the sender will still wait: 0 if it has stopped, infinity if it waits without limit or wants no reply. Reads the
+    /// clock, and makes a system call if the sender is another process. Any thread; call without a lock held.
     var remainingSeconds: Double {
         @inline(never) get {
             if pointee.id == 0 { return .infinity }
@@ -161,7 +162,7 @@ extension RequestPointer {
         }
     }
 
-    /// Whether the sender may still wait for the reply. A system call if it is another process. Any thread, without a lock.
+    /// Whether the sender may still be waiting for the reply. A system call if it is another process. Any thread; call without a lock held.
     private var isAwaited: Bool {
         if pointee.answered.load(ordering: .acquiring) != 0 { return false }
         let connection = pointee.connection
@@ -171,9 +172,9 @@ extension RequestPointer {
 
     // MARK: the sender goes away
 
-    /// RLMessagePortRequestSetInvalidationCallBack: sets the function to call if the sender goes away, in place of an earlier one; nil for
-    /// none. Calls it at once if the sender is gone already. Neither sets nor calls it if the request has been answered. Any thread,
-    /// without a lock.
+    /// RLMessagePortRequestSetInvalidationCallBack: sets the callback for when the sender goes away, replacing any other; nil for none. If
+    /// the sender is gone already, calls it immediately. If the request has been answered, neither sets nor calls it. Any thread; call
+    /// without a lock held.
     func setInvalidation(_ callout: PortStorage.InvalidationCallout?, _ info: UnsafeMutableRawPointer?) {
         guard let callout else { return cancelInvalidation() }
         let connection = pointee.connection
@@ -186,7 +187,7 @@ extension RequestPointer {
             pointee.isWatched.store(1, ordering: .sequentiallyConsistent)
             return true
         }
-        // Either this thread sees that the request is answered, or the thread that answers it sees the function.
+        // Either this thread sees that the request is answered, or the thread that answers it sees the callback.
         let isAnswered = pointee.answered.load(ordering: .sequentiallyConsistent) != 0
         if isAnswered { return cancelInvalidation() }
         if isSet { return }
@@ -194,18 +195,19 @@ extension RequestPointer {
         callInvalidation(callout, info)
     }
 
-    /// Calls an invalidation function, which is not set any more, and releases a reference.
+    /// Calls an invalidation callback that is not set in the request, or not anymore, and releases a reference. Call without a lock held.
     fileprivate func callInvalidation(_ callout: PortStorage.InvalidationCallout, _ info: UnsafeMutableRawPointer?) {
         RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(handle, info, callout)
         _ = release()
     }
 
-    /// Cancels the call of the function. One load if there is none. Any thread, without a lock.
+    /// Clears the invalidation callback, so that it is not called. One load if there is none. Any thread; call without a lock held.
     private func cancelInvalidation() {
         if pointee.isWatched.load(ordering: .sequentiallyConsistent) != 0 { pointee.connection.locked { stopWatching() } }
     }
 
-    /// Takes the request out of the list of those with an invalidation function, if it is in it. Under the mutex of the connection.
+    /// Removes the request from the list of requests with an invalidation callback, if it is listed. The caller holds the connection's
+    /// mutex.
     @inline(never)
     fileprivate func stopWatching() {
         if pointee.isWatched.load(ordering: .relaxed) == 0 { return }
@@ -215,7 +217,8 @@ extension RequestPointer {
 }
 
 extension ConnectionPointer {
-    /// Calls the invalidation functions of its requests, since the sender is gone. Any thread, without a lock; calls user code.
+    /// Calls the invalidation callbacks of the connection's requests, because their sender is gone. Any thread; call without a lock held.
+    /// Calls user code.
     func callRequestInvalidations() {
         lock()
         while let request = pointee.watchedRequests, let callout = request.pointee.invalidation {
@@ -229,17 +232,18 @@ extension ConnectionPointer {
         unlock()
     }
 
-    /// Cancels those calls, in a child of fork().
+    /// Clears the invalidation callbacks of the connection's requests without calling them. Only in the child of a fork().
     func cancelRequestInvalidations() { while let request = pointee.watchedRequests { request.stopWatching() } }
 
-    /// Whether the other end is still there. A system call if it is another process. Under the mutex.
+    /// Whether the peer is still connected. A system call if it is another process. The caller holds the mutex.
     fileprivate var isConnected: Bool { pointee.isOpen && (pointee.fd < 0 || Descriptor.poll(pointee.fd, for: []).isEmpty) }
 }
 
-// What a probe is told of requests. Any thread, without a lock; calls user code.
+// What is reported to the probe about requests. Any thread; call without a lock held. Calls user code.
 
 extension MessagePortPointer {
-    /// Tells the probe of a request that a process sends to the port, or of its reply, at either end. `process` is 0 for this one.
+    /// Reports an event of a request, or of its reply, to the probe, at either end. `process` is the process that sent the request; 0 means
+    /// this one.
     @inline(__always)
     func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32 = 0) {
         tell(Probe.topic(part, kind), id, of: process)
@@ -253,7 +257,7 @@ extension MessagePortPointer {
         Probe.tell(topic | hasReply << 32, self, nil, Probe.flow(process: sender, id, nameHash: hash))
     }
 
-    /// Tells the probe that this port is about to handle a request.
+    /// Reports to the probe that this port is about to handle a request.
     func probeReceived(_ request: RequestPointer) {
         tell(.received, .messagePort, request.pointee.id, of: request.pointee.connection.pointee.credentials.process)
     }
