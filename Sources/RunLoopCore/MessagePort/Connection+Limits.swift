@@ -1,10 +1,10 @@
 import CLinux
 import Synchronization
 
-// What a client could cost a server by doing nothing: a descriptor, if it never says which name it wants, and memory for the requests that
-// the server has taken over, if it sends them faster than they are answered, or for a payload that it begins and does not finish.
+// What a client could cost a server by doing nothing: a descriptor, if it never sends its hello; memory for requests that were taken over,
+// if it sends them faster than they are answered; and memory for a payload that it begins and does not finish.
 
-/// The clients of all ports of the process that have not said yet which name they want, in the order in which they were accepted.
+/// The clients of all ports of this process that have not yet sent their hello, in the order in which they were accepted.
 enum SilentClients {
     /// The list. Guarded by the mutex of `PortRegistry`.
     private nonisolated(unsafe) static var clients = LinkedQueue<Connection.Silent>()
@@ -16,14 +16,15 @@ enum SilentClients {
         PortRegistry.mutex.locked { clients.append(client) }
     }
 
-    /// Removes a client that has said something, or is being closed. Any thread.
+    /// Removes a client that has sent its hello, or is being closed. Any thread.
     @inline(never)
     static func remove(_ connection: ConnectionPointer) {
         PortRegistry.mutex.locked { clients.remove(connection.silent) }
     }
 
-    /// Disconnects the client that was accepted first, if that was before `limit`; false if there is none. One system call for each client
-    /// that is looked at. A thread that has a loop, without a lock.
+    /// Disconnects the silent client that was accepted first, if that was before `limit`. Returns false if there is none. One system call
+    /// for each client that is checked. Any thread that has a loop; call without a lock held. Calls no user code, since a silent client has
+    /// no requests.
     @inline(never)
     static func disconnectFirst(acceptedBefore limit: Instant) -> Bool {
         while true {
@@ -34,7 +35,7 @@ enum SilentClients {
             }
             connection.retain()
             PortRegistry.mutex.unlock()
-            // What it has said is about to be received, or delivered.
+            // Otherwise the hello is about to be received, or was received ahead and is about to be delivered.
             let isSilent =
                 Descriptor.poll(connection.pointee.fd, for: .readable).isEmpty && !connection.locked { connection.pointee.handshakeDone }
             remove(connection)
@@ -46,23 +47,24 @@ enum SilentClients {
 }
 
 extension Connection {
-    /// An element of `SilentClients`: the part of a connection that is in that list, and when the client was accepted.
+    /// A node of `SilentClients`: the links of a connection in that list, and when the client was accepted.
     struct Silent: Linked {
         var previous: UnsafeMutablePointer<Silent>?
         var following: UnsafeMutablePointer<Silent>?
-        /// The connection that this is a part of.
+        /// The connection that this node is part of.
         var connection: ConnectionPointer?
         let since = Clock.now
     }
 }
 
 extension ConnectionPointer {
+    /// The node of this connection in `SilentClients`.
     fileprivate var silent: UnsafeMutablePointer<Connection.Silent> { withUnsafeMutablePointer(to: &pointee.silent) { $0 } }
 }
 
 extension ConnectionPointer {
-    /// Counts a request that the server has taken over (1) or answered (-1); 0 if the capacity of the port has changed. While there are too
-    /// many of them, or too many bytes, the client is not read. A connection of a server; any thread, without a lock.
+    /// Server: counts a request that was taken over (1) or answered (-1); with 0, the capacity of the port has changed. While there are too
+    /// many such requests, or too many bytes of them, the client is not read. Any thread; call without a lock held.
     @inline(never)
     func countTaken(_ requests: Int, bytes: Int) {
         let queue = pointee.port.queue
@@ -79,8 +81,8 @@ extension ConnectionPointer {
         if isChanged { updateInterest() }
     }
 
-    /// The client is gone, while too much of it is unanswered for the rest to be read: tells the owners of those requests. The loop's
-    /// thread, without a lock; calls user code.
+    /// Handles the hang-up of a client that is not read because too much of it is unanswered: calls the invalidation callbacks of its
+    /// requests. Loop thread only; call without a lock held. Calls user code.
     func noteHangUp() {
         locked { if has(.isFull) { set(.hasHungUp, to: .hasHungUp) } }
         updateInterest()
@@ -89,37 +91,39 @@ extension ConnectionPointer {
 }
 
 extension MessagePortPointer {
-    /// The capacity was changed: clients that were not read may be now. Any thread that has a loop, without a lock.
+    /// Updates which clients are read, because the port's capacity has changed. Any thread that has a loop; call without a lock held.
     func noteCapacity() {
         var connection: ConnectionPointer?
         while let next = nextConnection(&connection) { if next.pointee.role == .server { next.countTaken(0, bytes: 0) } }
     }
 }
 
-/// A client process, or all processes of another user: what they send shares one part of the memory for payloads that have not come
-/// completely.
+/// A client process, or all processes of another user together. Their payloads share one part of the memory for payloads that have not
+/// arrived completely.
 struct Peer: Linked, ~Copyable {
     let credentials: PacketSocket.Credentials
-    /// How much of that memory they have. Any thread.
+    /// How many bytes of that memory their payloads have reserved. Any thread.
     let reserved = Atomic<Int>(0)
-    /// When the peer joined, or had the exemption last, as a number: the exemption goes to the lowest. Any thread.
+    /// When the peer joined, or last had the exemption, as a number: the exemption goes to the peer with the lowest. Any thread.
     fileprivate let turn = Atomic<UInt64>(nextTurn)
-    // Under the mutex of `PortRegistry`: how many connections they have, and the links of the list of all peers.
+    // Guarded by the mutex of `PortRegistry`: the number of connections, and the links of the list of all peers.
     fileprivate var connections = 1
     var previous: PeerPointer?
     var following: PeerPointer?
 
+    /// The list of all peers. Guarded by the mutex of `PortRegistry`.
     fileprivate nonisolated(unsafe) static var first: PeerPointer?
+    /// The latest number of `nextTurn`. Any thread.
     private static let turns = Atomic<UInt64>(0)
-    /// A number that is higher than all before. Any thread.
+    /// A new number, higher than all before. Any thread.
     static var nextTurn: UInt64 { turns.wrappingAdd(1, ordering: .relaxed).newValue }
 }
 
 typealias PeerPointer = UnsafeMutablePointer<Peer>
 
 extension PeerPointer {
-    /// The peer of a new connection, to be left when the connection is freed; nil if out of memory. `user`: that of this process. O(number
-    /// of peers). Any thread, without a lock.
+    /// Returns the peer of a new connection, creating it if needed; nil if out of memory. `leave` is called when the connection is freed.
+    /// `user` is the user of this process. O(number of peers). Any thread; call without the lock of a port or connection held.
     static func join(_ credentials: PacketSocket.Credentials, user: UInt32) -> PeerPointer? {
         PortRegistry.mutex.lock()
         defer { PortRegistry.mutex.unlock() }
@@ -137,10 +141,11 @@ extension PeerPointer {
         return peer
     }
 
-    /// A payload of the peer has had the exemption: peers that have joined before have it before the next. Any thread.
+    /// Puts the peer behind all others in the order of the exemption, because one of its payloads has had it. Any thread.
     func noteTurn() { pointee.turn.store(Peer.nextTurn, ordering: .relaxed) }
 
-    /// Ends what `join` has begun. Any thread, without a lock.
+    /// Ends the membership of a connection, which `join` has begun; the last one frees the peer. Any thread; call without the lock of a
+    /// port or connection held.
     func leave() {
         PortRegistry.mutex.lock()
         pointee.connections -= 1
@@ -151,19 +156,19 @@ extension PeerPointer {
     }
 }
 
-// A piece of a payload may have to wait in the socket until there is memory. Of the connections of a port that wait, one looks for memory
-// every 50 ms in each loop that serves the port, also for the others, which are not watched meanwhile. Since no loop reads the piece, that
-// one stays readable whatever its client does.
+// A piece of a payload may have to wait in the socket until there is memory. Of the connections of a port that wait, one polls for memory
+// every 50 ms, in each loop that serves the port, on behalf of all of them; the others are not watched meanwhile. Since no loop reads its
+// piece, that connection stays readable whatever its client does.
 
 extension ConnectionPointer {
-    /// Sets whether the client waits for memory, and looks for it. Under the port's mutex.
+    /// Sets whether this connection waits for memory, and whether it polls for it. The caller holds the port's mutex.
     private func setMemoryWait(_ wait: Connection.Conditions) {
         IncomingBody.countWaiting((wait.isEmpty ? 0 : 1) - (has(.waitsForMemory) ? 1 : 0))
         set(.looking, to: wait)
     }
 
-    /// Lets the client wait for memory, if it has sent a piece, until a look has found some for it. A connection of a server; any thread,
-    /// without a lock.
+    /// Server: makes the connection wait for memory, if its client has sent a piece, until a check finds memory for it. Any thread; call
+    /// without a lock held.
     @inline(never)
     func waitForMemory() {
         let port = pointee.port
@@ -178,8 +183,8 @@ extension ConnectionPointer {
         MessagePortPointer.lookForMemory()
     }
 
-    /// The client has memory, or is gone. If it was the one that looked, the client looks that has been connected longest. Any thread,
-    /// without a lock.
+    /// Ends the wait for memory, because there is some or the connection is closed. If this connection was the one that polls, the one that
+    /// has been connected longest of those that wait polls instead. Any thread; call without a lock held.
     @inline(never)
     func endWaitForMemory() {
         let port = pointee.port
@@ -198,8 +203,9 @@ extension ConnectionPointer {
         next?.release()
     }
 
-    /// Some client waits for memory: ends the payload of this one if it has come too slowly, and the wait of this one if its share has
-    /// memory now. Returns the turns of its peer and of its payload if it still waits. Any thread, without a lock.
+    /// Called for each connection while some connection waits for memory: drops the payload of this one if it is too slow, and ends its
+    /// wait if its peer's share has memory by now. If it still waits, returns what decides whether it is next: the turn of its peer, and
+    /// when its payload began. Any thread; call without a lock held.
     fileprivate func noteOthersWait() -> (UInt64, UInt64)? {
         var began: UInt64 = 0
         let hasMemory = locked { () -> Bool in
@@ -211,22 +217,24 @@ extension ConnectionPointer {
         return has(.waitsForMemory) ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, began) : nil
     }
 
-    /// Whether the socket has something to receive. A system call. Under the mutex.
+    /// Whether the socket has something to receive. A system call. The caller holds the mutex.
     var isPacketHere: Bool { !Descriptor.poll(pointee.fd, for: .readable).isEmpty }
 
-    /// Exempts the payload, which waits for memory, unless another one is exempt. Any thread, without a lock.
+    /// Exempts the connection's payload from the limit, if it waits for memory and no other payload is exempt. Any thread; call without a
+    /// lock held.
     fileprivate func takeExemption() {
         if locked({ has(.waitsForMemory) && pointee.incoming.takeExemption() }) { endWaitForMemory() }
     }
 }
 
 extension MessagePortPointer {
-    /// When `lookForMemory` was last called. Any thread.
+    /// When `lookForMemory` last did its work. Any thread.
     private static let lastLook = Atomic<UInt64>(0)
 
-    /// Some client waits for memory: ends payloads that have come too slowly for some time, and lets clients go on for which there is memory
-    /// now. The exemption goes round the peers, so that one with many connections gets it no more often than others, and to the payload of a
-    /// peer that has begun first. O(number of connections), once in a moment. Any thread, without a lock.
+    /// Called while connections wait for memory; does its work once in each `PortLimits.moment`. Drops payloads that have been too slow for
+    /// some time, and lets connections continue for which there is memory by now. If the exemption is free, gives it to the peer that
+    /// joined or last had it the longest time ago, and of that peer's payloads to the one that began first; so a peer with many connections
+    /// gets it no more often than others. O(number of connections). Any thread; call without a lock held.
     @inline(never)
     static func lookForMemory() {
         let now = Clock.now.nanoseconds
@@ -234,7 +242,7 @@ extension MessagePortPointer {
         if now < last &+ PortLimits.moment || !lastLook.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged {
             return
         }
-        // If it becomes free below, the peer's turn changes: next time.
+        // If the exemption becomes free below, the turn of its peer changes; so it is given away the next time.
         let isExemptionFree = IncomingBody.isExemptionFree
         var first: ConnectionPointer?
         var turn = (UInt64.max, UInt64.max)

@@ -5,22 +5,23 @@ import Synchronization
 // When a connection gets a ring, and which requests go through it rather than through the socket.
 
 extension Connection {
-    /// After how many small one-way requests in a row the server makes a ring, and the client checks for one.
+    /// After how many small one-way requests in a row the server makes a ring, and the client checks whether one was passed.
     fileprivate static var ringThreshold: UInt8 { 16 }
     /// After how many entries the client checks that the server is still there.
     fileprivate static var livenessInterval: UInt8 { 32 }
-    /// How long a client sleeps before it looks at a full ring again, in nanoseconds: less than a server needs to empty a full ring.
+    /// How many nanoseconds a client sleeps before it checks a full ring again: less than a server needs to empty a full ring.
     fileprivate static var fullRingPollInterval: Int { 100_000 }
-    /// How many times a client looks at a full ring before it uses the socket.
+    /// How many times a client checks a full ring before it uses the socket.
     fileprivate static var fullRingPolls: Int { 64 }
 }
 
 extension ConnectionPointer {
     // MARK: the client
 
-    /// Sends a small one-way request through the ring, if the server has passed one. Returns `done`, or `gone` if the server is; any other
-    /// result means that the request was not sent and has to go through the socket. Waits a while for room in a full ring. Makes a system
-    /// call only when the server may be asleep, and for one entry in 32. Any thread.
+    /// Client: sends a small one-way request through the ring, if the server has passed one. Waits a while for room in a full ring. Returns
+    /// `done`, or `gone` if the server is gone; any other result means that the request was not sent and has to go through the socket.
+    /// Unless it waits, makes a system call only if the server may be asleep, and for one entry in 32. Any thread; call without a lock
+    /// held. May call user code if the connection ends.
     func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
@@ -29,18 +30,18 @@ extension ConnectionPointer {
         if isDue && sent == .failed { lookForRing() }
         var polls = 0
         while sent == .full && polls < Connection.fullRingPolls && Clock.now < deadline {
-            // No doorbell says that there is room: another thread of the client that reads the socket could consume it.
+            // No doorbell reports room: another thread of the client that reads the socket could consume it.
             _ = Descriptor.poll(pointee.fd, for: [], within: Connection.fullRingPollInterval)
             polls += 1
             sent = locked { putIntoRingLocked(message, data?.bytes, length, &isDue) }
         }
-        // After all the polls the ring is still full. The socket is used until the server has made room.
+        // The ring is still full after all polls. Requests go through the socket until the server has made room.
         if sent == .full { locked { pointee.ring.staysFull = true } }
         return sent
     }
 
-    /// Sends a small one-way request through the ring if there is one, and room in it; otherwise returns `failed` or `full`, and nothing
-    /// was sent. Reads no clock. Any thread.
+    /// Client: sends a small one-way request through the ring if it is open and has room; otherwise returns `failed` or `full`, and sends
+    /// nothing. Never waits, and reads no clock. Any thread; call without the mutex held.
     func sendByExistingRing(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
@@ -51,14 +52,14 @@ extension ConnectionPointer {
         return sent
     }
 
-    /// Returns `full` if there is no room now, and `failed` if the request has to go through the socket. `isDue` is set once in a number of
-    /// requests. Under the mutex.
+    /// Puts a request into the ring, and opens the ring before that if the server has passed one. Returns `full` if there is no room now,
+    /// and `failed` if the request has to go through the socket. Sets `isDue` once in a number of requests. The caller holds the mutex.
     @inline(never)
     private func putIntoRingLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ isDue: inout Bool)
         -> PacketSocket.Sent
     {
         if !pointee.isOpen { return .gone }
-        // A large request is still being sent, and this one has to come after it.
+        // A large request is being sent, and this one has to arrive after it.
         if !pointee.sendQueue.isEmpty { return .failed }
         pointee.ring.counter += 1
         isDue = pointee.ring.counter >= (pointee.ring.isOpen ? Connection.livenessInterval : Connection.ringThreshold)
@@ -71,13 +72,14 @@ extension ConnectionPointer {
         if pointee.ring.needsDoorbell && sendDoorbell() != .done { return .failed }
         pointee.ring.putEntry(message, bytes, length)
         if pointee.ring.wantsDoorbell { return ringDoorbell() }
-        // Sending a doorbell, if one is wanted, notices whether the server is gone.
+        // Sending a doorbell shows whether the server is gone. Without one, this checks from time to time.
         return isDue && !Descriptor.poll(pointee.fd, for: []).isEmpty ? .gone : .done
     }
 
-    /// Tells a server that may be asleep of the entry that was just published. A full socket holds a doorbell already, and everything else
-    /// is read after that. If the socket has become writable since, the server has just read, so a second attempt works. If that fails too,
-    /// the kernel has no memory, and the connection ends: that wakes the server, which delivers the entries first.
+    /// Sends a doorbell for the entry that was just published, because the server may be asleep. A full socket needs none: its last packet
+    /// is a doorbell, and there is another packet before that, so the server checks the ring again. If the socket has become writable
+    /// since, the server has just read, so a second attempt works. If that fails too, the kernel has no memory, and the connection ends:
+    /// that wakes the server, which first delivers the entries.
     private func ringDoorbell() -> PacketSocket.Sent {
         for _ in 0..<2 {
             let sent = sendDoorbell()
@@ -87,31 +89,31 @@ extension ConnectionPointer {
         return .gone
     }
 
-    /// Notes a frame that went through the socket; every such frame of a client is a request. Under the mutex.
+    /// Records a frame that went through the socket; at a client, every such frame is a request. The caller holds the mutex.
     @inline(__always)
     func noteSent(_ frame: Frame) {
         if pointee.role == .server { return }
         if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.id != 0 { pointee.ring.counter = 0 }
     }
 
-    /// Client: starts to use the ring, and tells the server.
+    /// Client: opens the ring and reports that to the server. Returns false if it cannot be sent now. The caller holds the mutex.
     private func openRing() -> Bool { sendPacketLocked(Frame(kind: .ring)) == .done && pointee.ring.open() }
 
-    /// Client: prepares for receiving the ring's descriptor.
+    /// Client: makes the socket accept descriptors, so that the server can pass a ring.
     private func takeDescriptors() {
         if pointee.mayHoldDescriptors { return }
         pointee.mayHoldDescriptors = true
         PacketSocket.setTakesDescriptors(pointee.fd, true)
     }
 
-    /// Client: receives a ring that the server may have sent, since a program that only sends never runs the loop that would. Without the
-    /// mutex; may call user code if the connection ends.
+    /// Client: receives a packet, if there is one, since it may be a ring: a program that only sends never runs the loop that would receive
+    /// it. Any thread; call without the mutex held. May call user code if the connection ends.
     private func lookForRing() {
         guard let threadContext = ThreadContextPointer.current, !Descriptor.poll(pointee.fd, for: .readable).isEmpty else { return }
         _ = receiveReply(on: RunLoopPointer(threadContext))
     }
 
-    /// Sends a doorbell.
+    /// Client: sends a doorbell. The caller holds the mutex.
     private func sendDoorbell() -> PacketSocket.Sent {
         pointee.ring.prepareDoorbell()
         let sent = sendPacketLocked(Frame(kind: .doorbell))
@@ -121,9 +123,9 @@ extension ConnectionPointer {
 
     // MARK: the server
 
-    /// Takes the next request from the ring as if it had come in a packet, with its data behind the room for a header in `buffer`. Returns
-    /// nil if a packet has to be taken next, `.nothing` if there is neither an entry nor a packet, and a packet without a frame if the ring
-    /// is invalid. The server's end, which has a ring; under the mutex.
+    /// Server: takes the next request from the ring as if it had arrived in a packet; its data is put into `buffer` after the room for a
+    /// header. Returns nil if a packet has to be taken next, `.nothing` if there is neither an entry nor a packet, and a packet without a
+    /// frame if the ring is invalid. The ring must be open. The caller holds the mutex.
     func takeFromRing(_ buffer: UnsafeMutableRawPointer, _ frame: inout Frame?) -> PacketSocket.Received? {
         var taken = pointee.ring.takeEntry(buffer + Frame.headSize)
         if case .nothing = taken, pointee.ring.spinForEntry() { taken = pointee.ring.takeEntry(buffer + Frame.headSize) }
@@ -142,7 +144,8 @@ extension ConnectionPointer {
         return PacketSocket.Received(kind: .packet, size: Frame.headSize)
     }
 
-    /// Tells the ring about a frame that came through the socket. False if the frame violates the protocol. Under the mutex.
+    /// Makes the ring follow a frame that arrived through the socket. Returns false if the frame violates the protocol. The caller holds
+    /// the mutex.
     func noteReceived(_ frame: Frame, _ file: Int32) -> Bool {
         switch frame.kind {
         case .request where frame.payloadLocation == .inline:
@@ -152,14 +155,14 @@ extension ConnectionPointer {
         case .ring where file >= 0:
             if !pointee.ring.map(file) { return false }
             if pointee.ring.isMapped { _ = openRing() }
-        // A piece of a request of which no beginning has come.
+        // No payload is under way that this could be a piece of.
         case .piece: return false
         case .request, .ring, .hello, .reply, .dropped, .abandoned: break
         }
         return true
     }
 
-    /// Server: counts small one-way requests in a row, and passes a ring to a client that sends many. Under the mutex.
+    /// Server: counts small one-way requests in a row, and passes a ring to a client that sends many. The caller holds the mutex.
     private func noteOneWay(_ frame: Frame) {
         pointee.ring.counter = frame.id == 0 && frame.length <= Ring.dataLimit ? pointee.ring.counter + 1 : 0
         if pointee.ring.counter < Connection.ringThreshold { return }

@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-/// A large payload on its way in: the frame that announced it, and the bytes that have come so far. Memory grows with them, not with what
-/// the peer announces.
+/// A large payload that is being received: the frame that announced it, and the bytes that have arrived so far. Memory grows with these
+/// bytes, not with the length that the peer announces.
 ///
 /// Guarded by the connection's mutex.
 struct IncomingBody: ~Copyable {
@@ -11,21 +11,21 @@ struct IncomingBody: ~Copyable {
     private var bytes: UnsafeMutablePointer<UInt8>?
     private var capacity = 0
     private var count = 0
-    /// Server: the client, whose share of the process's memory this takes from.
+    /// Server: the peer whose share of the process's memory for payloads this uses; nil at a client.
     let peer: PeerPointer?
-    /// How much it has taken of that.
+    /// How many bytes of its peer's share this payload has reserved.
     private var reserved = 0
-    /// This is the one payload of the process that takes nothing from the share.
+    /// Whether this is the one payload of the process that is exempt from the limit, and reserves nothing.
     private var isExempt = false
     /// `count` at the previous `noteOthersWait`.
     private var countBefore = 0
-    /// For how many checks in a row a piece has lain unread in the socket while others waited.
+    /// In how many checks in a row a piece was in the socket, unread, while other payloads waited for memory.
     private var momentsUnread = 0
-    /// When the payload began, as a number of `Peer.turns`.
+    /// When the payload began, as a number of `Peer.nextTurn`.
     private(set) var began: UInt64 = 0
-    /// How many bytes behind the minimum rate it is, while others had to wait. See `noteOthersWait`.
+    /// How many bytes the payload is behind the minimum rate, counted while others wait for memory. See `noteOthersWait`.
     private var late = 0
-    /// The bytes are not kept, because nothing waits for them, memory ran out, or they came too slowly while others waited.
+    /// Whether arriving bytes are not kept: nothing waits for them, memory ran out, or they came too slowly while others waited.
     private var isSkipped = false
 
     init(_ peer: PeerPointer?) { self.peer = peer }
@@ -33,7 +33,7 @@ struct IncomingBody: ~Copyable {
     /// Whether a payload is under way.
     var isUnderWay: Bool { frame != nil }
 
-    /// Begins with a payload.
+    /// Begins a payload.
     @inline(never)
     mutating func begin(_ frame: Frame) {
         reset()
@@ -42,11 +42,11 @@ struct IncomingBody: ~Copyable {
         isSkipped = false
     }
 
-    /// Client: keeps no bytes of the reply to this request, which nothing waits for.
+    /// Client: keeps nothing of the reply to this request, because nothing waits for it.
     @inline(never)
     mutating func skip(_ request: UInt32) { if frame?.id == request { removeBytes() } }
 
-    /// Makes room for the next piece. False if that has to wait until other payloads have come.
+    /// Makes room for the next piece. Returns false if the piece has to wait until there is memory for it.
     mutating func makeRoom() -> Bool {
         guard let frame, !isSkipped, capacity < min(count + Frame.pieceLimit, frame.length) else { return true }
         let size = min(frame.length, max(PortLimits.unseenBytes, 2 * capacity))
@@ -60,29 +60,30 @@ struct IncomingBody: ~Copyable {
         return true
     }
 
-    /// Where the next piece goes, and how much of it; nil if it is not to be kept.
+    /// The memory for the next piece; nil if the piece is not to be kept.
     var room: UnsafeMutableRawBufferPointer? {
         guard let frame, let bytes else { return nil }
         return UnsafeMutableRawBufferPointer(start: bytes + count, count: min(Frame.pieceLimit, frame.length - count))
     }
 
+    /// Allocates memory for `size` bytes, or enlarges what there is; nil if out of memory.
     private func largerBlock(_ size: Int, _ frame: Frame) -> UnsafeMutableRawBufferPointer? {
-        // A small payload that is kept must not keep a large block.
+        // At most twice the payload: a small payload that the program keeps must not hold a large block.
         if capacity == 0 { return Memory.allocateLarge(size, atMost: 2 * frame.length) }
         return realloc(bytes, size).map { UnsafeMutableRawBufferPointer(start: $0, count: size) }
     }
 
-    /// Counts a piece that has come; false if it is more than was announced. `isComplete` is then up to date.
+    /// Counts a piece that has arrived. Returns false if it is more than was announced. `isComplete` is then up to date.
     mutating func add(_ length: Int) -> Bool {
         guard let frame, length <= frame.length - count else { return false }
         count += length
         return true
     }
 
-    /// Whether all bytes have come.
+    /// Whether all bytes have arrived.
     var isComplete: Bool { frame.map { $0.length == count } ?? false }
 
-    /// Ends with a complete payload: returns its frame, and the data with a reference for the caller, nil if it was not kept.
+    /// Ends a complete payload. Returns its frame, and its data with a reference for the caller; the data is nil if it was not kept.
     mutating func finish() -> (Frame, DataPointer?)? {
         guard let frame else { return nil }
         let data = bytes.flatMap { DataPointer.create(around: $0, count: count, capacity: capacity, .large) }
@@ -91,7 +92,7 @@ struct IncomingBody: ~Copyable {
         return (frame, data)
     }
 
-    /// Ends without a payload.
+    /// Drops the payload under way, if there is one.
     @inline(never)
     mutating func reset() {
         removeBytes()
@@ -99,7 +100,7 @@ struct IncomingBody: ~Copyable {
         count = 0
     }
 
-    /// Frees the bytes, and keeps none that follow.
+    /// Frees the bytes and what was reserved for them, and keeps none that follow.
     private mutating func removeBytes() {
         Memory.freeLarge(bytes, capacity)
         bytes = nil
@@ -112,25 +113,25 @@ struct IncomingBody: ~Copyable {
     }
 }
 
-// The memory of all payloads under way that the servers of the process receive. It has a limit, of which a client gets a share: as in
-// a switch whose ports share one buffer (dynamic thresholds), each may take a part of what is still free. So there is always something
-// left for a client that comes later.
+// The memory for all payloads that the servers of this process are receiving. It has a limit, of which each peer gets a share. As in a
+// switch whose ports share one buffer (dynamic thresholds), a peer may take a part of what is still free, so there is always something left
+// for a peer that comes later.
 
 extension IncomingBody {
-    /// The memory that is taken, by all payloads of the process. Any thread.
+    /// How many bytes all payloads of the process have reserved. Any thread.
     private static let allReserved = Atomic<Int>(0)
-    /// Some payload is exempt from the limit. Any thread.
+    /// Whether some payload is exempt from the limit. Any thread.
     private static let isExemptionTaken = Atomic<Bool>(false)
     /// Whether no payload is exempt. Any thread.
     static var isExemptionFree: Bool { !isExemptionTaken.load(ordering: .relaxed) }
-    /// How many clients wait for memory. Any thread.
+    /// How many connections wait for memory. Any thread.
     private static let waiting = Atomic<Int>(0)
 
-    /// Adds to the number of clients that wait; negative: they no longer do. Any thread.
+    /// Adds `more`, which may be negative, to the number of connections that wait for memory. Any thread.
     static func countWaiting(_ more: Int) { waiting.wrappingAdd(more, ordering: .relaxed) }
 
-    /// Takes memory for `size` bytes in all. False if that is more than the client's share is now, and the exemption is taken, or others
-    /// are ahead in line for it.
+    /// Reserves memory for `size` bytes in all. If that exceeds the peer's share at present, takes the exemption instead. Returns false if
+    /// another payload has the exemption, or if connections are waiting for it.
     private mutating func reserve(_ size: Int) -> Bool {
         let before = reserved
         if reserve(more: size - before) { return true }
@@ -138,7 +139,7 @@ extension IncomingBody {
         return Self.waiting.load(ordering: .relaxed) == 0 && takeExemption()
     }
 
-    /// Exempts the payload from the limit; false if another one is exempt.
+    /// Exempts the payload from the limit. Returns false if none is under way, or if another one is exempt.
     mutating func takeExemption() -> Bool {
         if !isUnderWay || Self.isExemptionTaken.exchange(true, ordering: .acquiringAndReleasing) { return false }
         isExempt = true
@@ -147,6 +148,7 @@ extension IncomingBody {
         return true
     }
 
+    /// Ends the exemption, if this payload has it, so that another one can take it.
     private mutating func giveUpExemption() {
         if !isExempt { return }
         isExempt = false
@@ -154,7 +156,7 @@ extension IncomingBody {
         Self.isExemptionTaken.store(false, ordering: .releasing)
     }
 
-    /// Takes memory, or gives it back. Whether the client has no more than its share then.
+    /// Reserves `more` bytes, or releases them if it is negative. Returns whether the peer is then within its share.
     @inline(never)
     @discardableResult
     private mutating func reserve(more: Int) -> Bool {
@@ -165,9 +167,9 @@ extension IncomingBody {
         return own <= (PortLimits.unfinishedBytes - all) / PortLimits.shareOfFree
     }
 
-    /// Others have been waiting for memory for a moment. If this payload is exempt or over its share, and has come too slowly for some
-    /// time, frees its memory and keeps no more of it. That is no fault of the client if more `isHere` and no loop has received it; then
-    /// the exemption goes to another payload, and this one keeps its memory, if the limit allows that.
+    /// Called once in each `PortLimits.moment` while others wait for memory. If this payload is exempt or over its peer's share, and has
+    /// arrived too slowly for some time, frees its memory and keeps no more of it. The client is not at fault if more `isHere` that no loop
+    /// has received. Then the exemption ends after some time, and the payload keeps its memory if the limit allows that.
     mutating func noteOthersWait(isHere: () -> Bool) {
         if !isExempt && (reserved == 0 || reserve(more: 0)) { return }
         let came = count - countBefore

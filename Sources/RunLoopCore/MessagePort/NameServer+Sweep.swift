@@ -4,16 +4,16 @@ import CLinux
 // some of them, so that they do not pile up.
 //
 // A name that is served is not touched, since its file is locked. A file of this user that can be locked belongs to a name that is not
-// served. If there is a socket too, the name was served once; without one, another process may be about to claim the name, so the file
-// has to be old. A process that claims a name while its file is locked here finds no listener, and tries again: `NameServer.lock`.
+// served. If there is a socket too, the name was served once. Without one, another process may be about to claim the name, so the file has
+// to be old. A process that tries to claim a name while its file is locked here finds no listener, and tries again: see `NameServer.lock`.
 extension NameServer {
-    /// How many names one sweep looks at.
+    /// How many names one sweep checks.
     private static var limit: Int { 16 }
-    /// How old, in seconds, a file without a socket has to be: no claim takes that long.
+    /// How old, in seconds, a lock file without a socket has to be: no claim takes that long.
     private static var age: Int { 60 }
 
-    /// Removes the files of some dead names, beginning at a random one: in a directory of many living names each dead one's turn comes.
-    /// Preserves errno. Some system calls.
+    /// Removes the files of some dead names, starting at a random one, so that each dead name gets its turn even in a directory of many
+    /// live ones. Preserves errno. Some system calls.
     static func sweep(_ directory: borrowing PortDirectory) {
         preservingSystemError {
             var count = 0
@@ -30,7 +30,7 @@ extension NameServer {
         }
     }
 
-    /// Whether a file name is that of a lock, as `PortFiles` makes it: some plain characters, a hash of 16 digits, and the suffix.
+    /// Whether a file name is that of a lock file as `PortFiles` makes it: some characters, a hyphen, a hash of 16 digits, and the suffix.
     @inline(never)
     private static func isLockName(_ name: UnsafePointer<CChar>, _ length: Int) -> Bool {
         let suffix = 1 + 16 + 5
@@ -58,19 +58,20 @@ extension NameServer {
         }
     }
 
-    /// Locks the file of a name, and returns its descriptor. If the file is locked and no process listens, another process is just
-    /// claiming the name, releasing it, or sweeping. None of that takes long, so this tries again for 0.1 s; then EADDRINUSE.
+    /// Locks the file of a name, and returns its descriptor. If the file is locked and no process listens, another process is claiming the
+    /// name, releasing it, or sweeping. None of these takes long, so this tries again for 0.1 s, and then throws EADDRINUSE. If a process
+    /// listens, it throws EADDRINUSE immediately.
     static func lock(_ files: PortFiles, _ directory: borrowing PortDirectory) throws(SystemError) -> Int32 {
         for _ in 0..<100 {
             do { return try directory.lock(files.lock) } catch { if error.number != EADDRINUSE { throw error } }
             if hasListener(files.port, directory) { break }
-            // Waits a millisecond: without a descriptor there is no event.
+            // Sleeps for a millisecond. No event can end a poll without a descriptor.
             _ = Descriptor.poll(-1, for: [], within: 1_000_000)
         }
         throw .make(EADDRINUSE)
     }
 
-    /// Whether the name seems to be served: only a refused connection means that it is not.
+    /// Whether the name seems to be served: unless a connection is refused, it is.
     private static func hasListener(_ port: UnsafePointer<CChar>, _ directory: borrowing PortDirectory) -> Bool {
         do {
             PacketSocket.close(try directory.connect(port))

@@ -1,23 +1,23 @@
 import CLinux
 
-/// Which process serves which name: files in a directory, which is private to one user unless users have agreed on another.
+/// Knows which process serves which name. Names are files in a directory, which is private to one user unless users have agreed on another.
 ///
-/// A process claims a name by locking the name's file (flock). The kernel releases the lock when the process ends in whatever way, so
-/// names never become stale. Only the process that holds the lock touches the socket of that name. It binds the socket under another name
-/// and renames it when it listens, so a client never finds one that does not listen yet. If a client finds a socket on which no process
-/// listens, then no process serves the name.
+/// A process claims a name by locking the name's file with flock(2). The kernel releases the lock when the process ends, in whatever way,
+/// so names never become stale. Only the process that holds the lock touches the socket of that name. It binds the socket under a temporary
+/// name and renames it once it listens, so a client never finds a socket that does not listen yet. If a client finds a socket on which no
+/// process listens, then no process serves the name.
 enum NameServer {
     /// A name that this process serves.
     struct Claim: BitwiseCopyable {
         /// The listening socket.
         var listener: Int32
-        /// The locked file.
+        /// The name's lock file.
         var lock: Int32
 
         static let none = Claim(listener: -1, lock: -1)
     }
 
-    /// Claims a name and listens. EADDRINUSE if another port has the name, EACCES if the directory is not to be trusted or if the name's
+    /// Claims a name and listens. Throws EADDRINUSE if another port has the name, EACCES if the directory is not trusted or if the name's
     /// file belongs to another user. Some system calls.
     static func claim(_ name: StringPointer, isForAll: Bool) throws(SystemError) -> Claim {
         let directory = try PortDirectory()
@@ -34,7 +34,7 @@ enum NameServer {
         }
     }
 
-    /// Listens at a new socket, and gives it the name once it does.
+    /// Listens on a new socket, and then gives it the name.
     private static func listen(_ files: PortFiles, _ directory: borrowing PortDirectory, isForAll: Bool) throws(SystemError) -> Int32 {
         let listener = try directory.listen(files.new, isForAll: isForAll)
         do {
@@ -48,7 +48,7 @@ enum NameServer {
         }
     }
 
-    /// Lets all users connect to a name of this process, or this user alone.
+    /// Allows all users, or only this user, to connect to a name of this process. Throws ENOENT if the name's files were replaced.
     static func open(_ name: StringPointer, _ claim: Claim, toAll isForAll: Bool) throws(SystemError) {
         let directory = try PortDirectory()
         let files = try PortFiles(name)
@@ -57,12 +57,12 @@ enum NameServer {
         try directory.open(files.port, toAll: isForAll)
     }
 
-    /// Frees the name for other processes. Preserves errno.
+    /// Releases the name, so that other processes can claim it. Preserves errno.
     static func release(_ name: StringPointer, _ claim: Claim) {
         preservingSystemError {
             if let directory = try? PortDirectory(), let files = try? PortFiles(name) {
                 defer { files.free() }
-                // Not if the directory has been replaced meanwhile.
+                // Not if the directory was replaced meanwhile.
                 if directory.has(files.lock, claim.lock) {
                     directory.remove(files.port)
                     directory.remove(files.lock)
@@ -72,14 +72,14 @@ enum NameServer {
         }
     }
 
-    /// In a child of fork(): closes the descriptors. The name stays the parent's.
+    /// In the child of a fork(): closes the lock file. The name stays the parent's.
     static func closeInChild(_ claim: Claim) {
         if claim.lock >= 0 { Descriptor.close(claim.lock) }
     }
 
-    /// Connects to the server of a name, which must be a process of `user`; nil for any user. The directory of port files must belong to
-    /// root, to this process's user, or to `user`. ECONNREFUSED if there is no server, EACCES if it is another user's or lets only its own
-    /// user in, EAGAIN if too many clients are waiting. Some system calls.
+    /// Connects to the server of a name, which must be a process of `user`; nil for any user. The directory must belong to root, to this
+    /// process's user, or to `user`. Throws ECONNREFUSED if there is no server, EACCES if the server is another user's or lets in only its
+    /// own user, EAGAIN if too many clients are waiting. Some system calls.
     static func connect(_ name: StringPointer, of user: UInt32?) throws(SystemError) -> Int32 {
         let directory = try PortDirectory(trusting: user)
         let files = try PortFiles(name)
@@ -91,19 +91,19 @@ enum NameServer {
     }
 }
 
-/// The file names of a port: the first characters of its own name, for people to read, and a hash of all of it. Two names with the same
-/// file names are not mixed up, because the first packet of a client contains the whole name.
+/// The file names of a port. They begin with the first characters of the port's name, for people to read, followed by a hash of the whole
+/// name. Two ports with the same file names are not mixed up, because a client's hello contains the whole name.
 ///
-/// Freed by `free()`, not by a deinit: that of a temporary would run as soon as a pointer to a name had been read from it.
+/// Freed by `free()` rather than by a deinit, which for a temporary would run as soon as a pointer to a name had been read from it.
 struct PortFiles: BitwiseCopyable {
-    /// The three names, one behind the other.
+    /// The three file names, one after the other.
     private let memory: UnsafeMutablePointer<CChar>
 
-    /// The file that the server has locked.
+    /// The file that the server locks.
     var lock: UnsafePointer<CChar> { UnsafePointer(memory) }
-    /// The socket on which it listens.
+    /// The socket on which the server listens.
     var port: UnsafePointer<CChar> { UnsafePointer(memory + Self.size) }
-    /// That socket, before it listens.
+    /// The name of the socket until it listens.
     var new: UnsafePointer<CChar> { UnsafePointer(memory + 2 * Self.size) }
 
     /// How many characters of a port's name are in its file names.
@@ -111,7 +111,7 @@ struct PortFiles: BitwiseCopyable {
     /// Room for a file name: the prefix, a hyphen, 16 digits, a suffix and a 0.
     private static var size: Int { prefixLimit + 1 + 16 + 6 }
 
-    /// Makes the file names of the port that has a name. ENOMEM.
+    /// Makes the file names of the port with this name. Throws ENOMEM if out of memory.
     init(_ name: StringPointer) throws(SystemError) {
         memory = try Self.allocate()
         let count = min(name.count, Self.prefixLimit)
@@ -128,7 +128,7 @@ struct PortFiles: BitwiseCopyable {
         complete(count + 17)
     }
 
-    /// Makes the file names of the port whose `lock` is a text of `length` characters. ENOMEM.
+    /// Makes the file names of the port whose lock file has the name `lock`, of `length` characters. Throws ENOMEM if out of memory.
     init(lock: UnsafePointer<CChar>, _ length: Int) throws(SystemError) {
         memory = try Self.allocate()
         memcpy(memory, lock, length - 5)
@@ -140,7 +140,7 @@ struct PortFiles: BitwiseCopyable {
         return memory.bindMemory(to: CChar.self, capacity: 3 * size)
     }
 
-    /// Completes the three names, whose common beginning of `count` characters is in the first.
+    /// Completes the three file names. Their common beginning, of `count` characters, is in the first one.
     @inline(never)
     private func complete(_ count: Int) {
         memcpy(memory + Self.size, memory, count)
@@ -154,9 +154,10 @@ struct PortFiles: BitwiseCopyable {
         memcpy(text, suffix.utf8Start, suffix.utf8CodeUnitCount + 1)
     }
 
-    /// Frees the texts.
+    /// Frees the file names.
     func free() { CLinux.free(memory) }
 
+    /// Whether file names may contain this byte of a port's name.
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
@@ -165,7 +166,7 @@ struct PortFiles: BitwiseCopyable {
         }
     }
 
-    /// A hash of the name that is the same in every process: 64-bit FNV-1a, with its bits mixed.
+    /// A hash of the name that is equal in every process: 64-bit FNV-1a, with its bits mixed.
     private static func hash(_ name: StringPointer) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for index in 0..<name.count { hash = (hash ^ UInt64(name.pointee.bytes[index])) &* 0x100_0000_01B3 }

@@ -1,22 +1,24 @@
 import CLinux
 import Synchronization
 
-/// A packet, or an entry of the ring, that has come to a connection.
+/// A packet, or an entry of the ring, that a connection has received.
 struct ReceivedPacket: BitwiseCopyable {
-    /// Why nothing follows. `full`: only for now, as other payloads hold the memory.
+    /// Why no packet follows: the peer has closed the connection, or violated the protocol. `full`: only for now, because other payloads
+    /// hold the memory.
     enum Ending: UInt8 { case none, closed, violation, full }
 
     var frame = Frame(kind: .dropped)
-    /// The payload, with a reference for the receiver; nil also for want of memory.
+    /// The payload, with a reference for the receiver; nil also if there was no memory for it.
     var data: DataPointer?
     var ending = Ending.none
 
     fileprivate var length: Int { data?.pointee.capacity ?? 0 }
 }
 
-/// Packets that were received before the loop could deliver them. Two processes that send each other large requests at the same time, each
-/// from the thread that also receives, would wait for each other without end. So a thread that waits for room in a send goes on receiving
-/// for the ports that its own loop serves, and calls no port's function; the loop delivers what has come, in order, when it runs.
+/// Packets that were received before the loop could deliver them. Two processes that send each other large one-way requests at the same
+/// time, each from the thread that also receives, would otherwise wait for each other without end. So a thread that waits for room in a
+/// send receives for the ports that its own loop serves, but calls no port's callback. The loop delivers the packets, in order, when it
+/// runs.
 ///
 /// Guarded by the connection's mutex.
 struct ReceivedAhead: ~Copyable {
@@ -24,25 +26,26 @@ struct ReceivedAhead: ~Copyable {
     /// Index of the oldest packet.
     private var next = 0
     private var bytes = 0
-    /// A thread is receiving ahead, so that no other changes the order.
+    /// Whether a thread is receiving ahead. No other may meanwhile, since that would change the order.
     private var isBusy = false
-    /// The bytes of all connections of the process. Any thread.
+    /// How many bytes all connections of the process have received ahead. Any thread.
     private static let allBytes = Atomic<Int>(0)
 
     private var isEmpty: Bool { next == packets.count }
     fileprivate var conditions: Connection.Conditions { !isEmpty ? .hasAhead : isBusy ? .receivesAhead : [] }
 
-    /// Whether another packet may be received, for which there is then memory. If so, `finish` follows.
+    /// Whether another packet may be received ahead; if so, there is room for it in the list, and the caller calls `finish` afterwards.
     mutating func begin() -> Bool {
         if packets.count == packets.capacity && next >= packets.count / 2 { closeGap() }
-        // Each connection may have one packet, whatever others have: a process that sends to this one does not wait because of them.
+        // Each connection may have one packet whatever others have, so that a process that sends to this one does not wait because of
+        // others.
         let isFull = bytes >= PortLimits.bytesAhead || bytes > 0 && Self.allBytes.load(ordering: .relaxed) >= PortLimits.allBytesAhead
         if isBusy || isFull || !packets.reserve(packets.count + 1) { return false }
         isBusy = isEmpty || packets[packets.count - 1].ending == .none
         return isBusy
     }
 
-    /// Comes after `begin`: adds a packet, if one has come.
+    /// Ends what `begin` has begun: adds a packet, if one was received.
     mutating func finish(_ packet: ReceivedPacket?) {
         isBusy = false
         guard let packet else { return }
@@ -60,7 +63,7 @@ struct ReceivedAhead: ~Copyable {
         return packet
     }
 
-    /// Moves the packets to the start of the list, which was full: amortized O(1), as at least half of it has been taken.
+    /// Moves the packets to the start of the list, which is full. Amortized O(1), since at least half of the list was taken.
     private mutating func closeGap() {
         guard let elements = packets.elements else { return }
         let count = packets.count - next
@@ -69,10 +72,10 @@ struct ReceivedAhead: ~Copyable {
         next = 0
     }
 
-    /// Small packets take more memory than their bytes.
+    /// How much memory a packet counts for: a small one takes more than its bytes.
     private static func cost(_ packet: ReceivedPacket) -> Int { packet.length + 256 }
 
-    /// Forgets all packets.
+    /// Releases and removes all packets.
     @inline(never)
     mutating func removeAll() {
         for index in next..<packets.count { packets[index].data?.releaseSlow() }
@@ -88,18 +91,19 @@ struct ReceivedAhead: ~Copyable {
 }
 
 extension ConnectionPointer {
-    /// Whether there is something to deliver, and no reply or unanswered request in the way.
+    /// Whether there are packets to deliver, and neither a queued reply nor too many unanswered requests prevent that. Any thread.
     var mayDeliverAhead: Bool { conditions.intersection([.hasAhead, .hasBacklog, .isFull]) == .hasAhead }
 
-    /// Under the mutex, whenever `ahead` has changed.
+    /// Makes the conditions agree with `ahead`. Called after each change of `ahead`. The caller holds the mutex.
     private func noteAheadState() { set([.hasAhead, .receivesAhead], to: pointee.ahead.conditions) }
 
-    /// Takes the oldest packet that was received ahead; false if there is none, a reply to the client waits to be sent, or the client has
-    /// too many unanswered requests. Any thread, without the mutex.
+    /// Takes the oldest packet that was received ahead, and its bytes from the budget. Returns false if there is none, if a reply to the
+    /// client is queued, or if the client has too many unanswered requests. Any thread; call without the mutex held.
     func takeAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
         has([.hasAhead, .receivesAhead]) && takeFirstAhead(&packet, &budget)
     }
 
+    /// The rest of `takeAhead`.
     private func takeFirstAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
         let taken = locked { () -> ReceivedPacket? in
             let taken = !has(.isFull) && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil
@@ -113,8 +117,9 @@ extension ConnectionPointer {
         return true
     }
 
-    /// A listening connection accepts one client. Any other receives what the client has sent, as far as the limits allow, for the loop to
-    /// deliver. Calls user code only if there is no memory to send on.
+    /// Receives what the client has sent, as far as the limits allow, for the loop to deliver; a listener accepts one client instead. Any
+    /// thread that has a loop; call without a lock held. Calls user code only if it closes the connection for lack of memory to send a
+    /// queued frame.
     fileprivate func receiveAhead(_ threadContext: ThreadContextPointer) {
         if pointee.role == .inProcess { return }
         if pointee.role == .listener {
@@ -130,7 +135,7 @@ extension ConnectionPointer {
             budget -= 4096
             if packet.frame.kind == .hello { SilentClients.remove(self) }
             if packet.ending == .full { waitForMemory() }
-            // The loop will find the end of the connection for itself.
+            // The loop will notice the end of the connection itself.
             let isKept = hasMore || packet.ending == .violation
             locked {
                 pointee.ahead.finish(isKept ? packet : nil)
@@ -141,6 +146,7 @@ extension ConnectionPointer {
         updateInterest()
     }
 
+    /// Begins to receive one packet ahead. Returns false if that is not allowed now.
     private func beginAhead() -> Bool {
         locked {
             let hasBegun = pointee.isOpen && pointee.ahead.begin()
@@ -151,7 +157,8 @@ extension ConnectionPointer {
 }
 
 extension MessagePortPointer {
-    /// Receives ahead for all ports that a loop serves. The loop's thread, without a lock; may call user code if a connection ends.
+    /// Receives ahead for all ports that a loop serves, until `deadline`. Loop thread only; call without a lock held. May call user code if
+    /// a connection ends.
     static func receiveAhead(on loop: RunLoopPointer, until deadline: Instant) {
         var port: MessagePortPointer?
         while let next = next(after: &port) {

@@ -1,84 +1,85 @@
 import CLinux
 import Synchronization
 
-/// A ring buffer in shared memory, which the server makes and passes when it sees many small one-way requests. Through it a client
-/// sends small one-way requests without a system call. The client writes entries and publishes how far it has come (`tail`); the server
-/// reads them and publishes how far it has come (`head`). Only when the server may be asleep the client sends a packet through the
-/// socket, the *doorbell*.
+/// A ring buffer in shared memory, through which a client sends small one-way requests without a system call. The server makes it, and
+/// passes it to the client, when it sees many such requests. The client writes entries and publishes its position (`tail`); the server
+/// reads them and publishes its own (`head`). Only if the server may be asleep does the client send a packet through the socket, the
+/// *doorbell*.
 ///
 /// The server leaves the doorbell unread in its socket until the ring is empty. So the descriptor is ready, for epoll and for every loop
 /// that watches it, as long as there is an entry to deliver.
 ///
 ///     client                                          server
-///     if a request went through the socket since      is there an entry, and have all earlier requests come? deliver it
-///         the last doorbell: send a doorbell          is there a packet? if not, return
+///     a request went through the socket since the     is there an entry, and have all earlier requests arrived? deliver it
+///         last doorbell? send a doorbell              is there a packet? if not, return
 ///     write the entry, tail = its end                 doorbellWanted = 1
 ///     doorbellWanted?                                 is there an entry now? doorbellWanted = 0, deliver it, leave the packet
 ///         doorbellWanted = 0, send a doorbell         otherwise take the packet
 ///
 /// Why no entry is left behind: each end stores one of `tail` and `doorbellWanted` and then loads the other, sequentially consistent. So
-/// either the client sees that a doorbell is wanted, or the server sees the entry and leaves the packet in the socket. A doorbell that
-/// the server takes was there before it set `doorbellWanted`, so it is not the one that the client sends in answer to that. As long as
-/// `doorbellWanted` is 0 there is a doorbell in the socket, or the client is about to send one. `tail` releases the entries, `head` their
-/// memory.
+/// either the client sees that a doorbell is wanted, or the server sees the entry and leaves the packet in the socket. A doorbell that the
+/// server takes was there before it set `doorbellWanted`, so it is not the one that the client sends in response. As long as
+/// `doorbellWanted` is 0, there is a doorbell in the socket, or the client is about to send one. Storing `tail` releases the entries;
+/// storing `head` releases their memory.
 ///
-/// Order between entries and requests through the socket: each entry says how many of those were sent before it, and waits for them; and
-/// the server looks at the ring before it takes a packet. The first entry after such a request has a doorbell of its own, since the
-/// server may take an older doorbell before the request.
+/// Order between entries and requests through the socket: each entry records how many of those requests were sent before it, and waits
+/// until they have arrived; and the server checks the ring before it takes a packet. The first entry after such a request has a doorbell of
+/// its own, since the server may take an older doorbell before the request.
 ///
 /// `Tests/model/ring.pml` checks all this, and that no step can be left out. Memory that the peer can change is read once and then
-/// validated. Guarded by the connection's mutex. The client's end and the server's end use the same type.
+/// validated. Client and server use this type for their own ends. Guarded by the connection's mutex.
 struct Ring: BitwiseCopyable {
     /// What `takeEntry` found.
     enum Taken {
-        /// An entry, whose `length` bytes of data were copied.
+        /// An entry, whose data of `length` bytes was copied.
         case entry(message: Int32, length: Int)
         case nothing
-        /// An entry that has to wait, since a request that was sent before it has not come yet.
+        /// An entry that has to wait, since a request that was sent before it has not arrived yet.
         case tooEarly
-        /// The peer has broken the format.
+        /// The peer has violated the format.
         case invalid
     }
 
-    /// The shared memory; without an address if there is no ring.
+    /// The shared memory; has no address if there is no ring.
     private var mapping = MappedFile()
     /// Whether this end made the ring, so that `count` includes it.
     private var isCounted = false
-    /// How far this end has come, in bytes, modulo 2³².
+    /// The position of this end, in bytes, modulo 2³².
     private var position: UInt32 = 0
-    /// How far this end may go before it has to read the other end's position: the server to the tail, the client until the ring is full.
+    /// How far this end may advance before it has to load the other end's position: at the server the tail, at the client where the ring is
+    /// full.
     private var limit: UInt32 = 0
     /// How many requests have gone through the socket since the ring was opened.
     private var socketRequests: UInt32 = 0
-    /// Client: a request went through the socket after the last doorbell.
+    /// Client: a request has gone through the socket since the last doorbell.
     private(set) var needsDoorbell = false
-    /// Client: waiting for room was in vain, so requests go through the socket until there is some.
+    /// Client: the ring has stayed full while a request waited for room, so requests go through the socket until there is room.
     var staysFull = false
-    /// Before the ring is open: small one-way requests in a row. Then, client: entries since it checked that the server is alive; server:
-    /// entries since the last request through the socket, up to `burst`.
+    /// Before the ring is open: small one-way requests in a row. Afterwards, at the client: entries since the last check that the server is
+    /// alive; at the server: entries since the last request through the socket, at most `burst`.
     var counter: UInt8 = 0
 
-    /// Bytes of the file: one page for the positions, then room for entries.
+    /// The size of the file in bytes: one page for the positions, then room for entries.
     static var size: Int { 4096 + Int(capacity) }
     private static var capacity: UInt32 { 128 * 1024 }
-    /// The most data that an entry can have.
+    /// The most data that an entry can have, in bytes.
     static var dataLimit: Int { 4096 }
     private static var headSize: UInt32 { 16 }
     /// How many entries in a row make it likely that another one follows.
     private static var burst: UInt8 { 16 }
 
-    /// Whether the client uses the ring: both ends have it, and have started to count the requests through the socket at the same one.
+    /// Whether the client uses the ring: both ends have it, and count requests through the socket from the same one on.
     private(set) var isOpen = false
 
-    /// Whether this end has the memory.
+    /// Whether this end has mapped the memory.
     var isMapped: Bool { mapping.address != nil }
 
-    /// How many rings servers of this process have made, of which there is a limit. Any thread.
+    /// How many rings the servers of this process have; at most `PortLimits.rings`. Any thread.
     private static let count = Atomic<UInt32>(0)
 
     private var memory: UnsafeMutableRawPointer { mapping.address.unsafelyUnwrapped }
 
-    /// Server: makes the ring. Returns its file, which the caller passes to the client and closes; nil if the limit is reached or the
+    /// Server: makes the ring. Returns its file, which the caller passes to the client and then closes; nil if the limit is reached or the
     /// system refuses. Some system calls.
     mutating func make() -> Int32? {
         if Self.count.wrappingAdd(1, ordering: .relaxed).newValue <= PortLimits.rings, let fd = mapping.make(Self.size) {
@@ -90,10 +91,11 @@ struct Ring: BitwiseCopyable {
         return nil
     }
 
-    /// Client: maps the ring that the server has passed. False if the file cannot be one or there is a ring already. Some system calls.
+    /// Client: maps the ring that the server has passed. Returns false if the file cannot be a ring, or if there is a ring already; true,
+    /// with nothing mapped, if this process cannot map it. Some system calls.
     mutating func map(_ fd: Int32) -> Bool { !isMapped && mapping.open(fd, Self.size) != .invalid }
 
-    /// Starts the client's use of the ring. False if there is none, or it is open already.
+    /// Starts the use of the ring, at either end. Returns false if there is no ring, or if it is open already.
     mutating func open() -> Bool {
         if !isMapped || isOpen { return false }
         isOpen = true
@@ -101,23 +103,24 @@ struct Ring: BitwiseCopyable {
         return true
     }
 
-    /// Unmaps the ring. Can be called again.
+    /// Unmaps the ring, if there is one. A second call has no effect.
     mutating func close() {
         mapping.unmap()
         if isCounted { Self.count.wrappingSubtract(1, ordering: .relaxed) }
         self = Ring()
     }
 
+    /// The shared word at an offset.
     private func word(_ offset: Int) -> UnsafeMutablePointer<Atomic<UInt32>> {
         (memory + offset).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
 
-    /// Stored by the client.
+    /// The client's position. Stored by the client.
     private var tail: UnsafeMutablePointer<Atomic<UInt32>> { word(0) }
-    /// Stored by the server.
+    /// The server's position. Stored by the server.
     @inline(__always)
     private var head: UnsafeMutablePointer<Atomic<UInt32>> { word(64) }
-    /// Stored by both: 1 if the server may be asleep and has to be told of an entry.
+    /// 1 if the server may be asleep, so that an entry needs a doorbell. Stored by both ends.
     private var doorbellWanted: UnsafeMutablePointer<Atomic<UInt32>> { word(128) }
 
     /// The memory at a position.
@@ -128,10 +131,10 @@ struct Ring: BitwiseCopyable {
     /// The size of an entry with `length` bytes of data. Entries begin at multiples of 16, so that their headers never wrap around.
     private static func size(_ length: UInt32) -> UInt32 { (headSize + length + 15) & ~15 }
 
-    /// How many of `count` bytes fit before the end of the memory; the others are at its beginning.
+    /// How many of `count` bytes fit before the end of the memory; the rest goes to its beginning.
     private static func firstPart(_ position: UInt32, _ count: UInt32) -> Int { Int(min(count, capacity - position & (capacity - 1))) }
 
-    /// Counts a request that went through the socket. Either end.
+    /// Counts a request that went through the socket. At both ends.
     mutating func noteSocketRequest() {
         socketRequests &+= 1
         needsDoorbell = true
@@ -145,14 +148,14 @@ struct Ring: BitwiseCopyable {
         let size = Self.size(UInt32(length))
         if limit &- position >= size { return true }
         let used = position &- head.pointee.load(ordering: .acquiring)
-        // Room for a single entry is not reported: both ends would exchange the cache line for each entry.
+        // An eighth has to be free. If room for a single entry counted, both ends would exchange the cache line for each entry.
         if used > Self.capacity - Self.capacity / 8 { return false }
         limit = position &+ (Self.capacity - used)
         staysFull = false
         return true
     }
 
-    /// Appends an entry, for which there is room, and publishes it.
+    /// Appends an entry and publishes it. There must be room for it.
     mutating func putEntry(_ message: Int32, _ bytes: UnsafeRawPointer?, _ length: Int) {
         let entry = address(position).assumingMemoryBound(to: UInt32.self)
         entry[0] = UInt32(length)
@@ -169,27 +172,28 @@ struct Ring: BitwiseCopyable {
         tail.pointee.store(position, ordering: .sequentiallyConsistent)
     }
 
-    /// Whether the server may be asleep, and needs a doorbell.
+    /// Whether the server may be asleep, so that it needs a doorbell.
     var wantsDoorbell: Bool { doorbellWanted.pointee.load(ordering: .sequentiallyConsistent) != 0 }
 
-    /// Must be called before a doorbell is sent: clearing the flag afterwards could clear the server's next request for one.
+    /// Clears the server's request for a doorbell. Call it before sending one: afterwards, it could clear the next request.
     mutating func prepareDoorbell() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
-    /// Must be called after each attempt to send a doorbell.
+    /// Records whether a doorbell could be sent. Call it after each attempt.
     mutating func noteDoorbell(wasSent: Bool) {
         if wasSent { needsDoorbell = false } else { requestDoorbell() }
     }
 
     // MARK: the server
 
-    /// The server may fall asleep from now on. Also used by a client whose doorbell could not be sent, or whose connection ends.
+    /// Requests a doorbell for the next entry, since the server may fall asleep. Also used by a client whose doorbell could not be sent,
+    /// and when a connection is closed.
     func requestDoorbell() { doorbellWanted.pointee.store(1, ordering: .sequentiallyConsistent) }
 
-    /// Withdraws `requestDoorbell`, since the doorbell that is still in the socket will do.
+    /// Withdraws `requestDoorbell`, since the doorbell that is still in the socket is sufficient.
     func cancelDoorbellRequest() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
-    /// Spins briefly for another entry, in the middle of a burst only, where that is cheaper than a doorbell. Looks rarely, because each
-    /// look takes the cache line away from the client.
+    /// Spins briefly for another entry, and returns whether there is one. Only in the middle of a burst, where that is cheaper than a
+    /// doorbell. Loads the tail rarely, because each load takes the cache line away from the client.
     func spinForEntry() -> Bool {
         if counter < Self.burst { return false }
         for _ in 0..<8 {
@@ -199,13 +203,15 @@ struct Ring: BitwiseCopyable {
         return false
     }
 
-    /// Whether there is an entry, even one that has to wait for a request through the socket.
+    /// Whether there is an entry, including one that has to wait for a request through the socket.
     var hasEntry: Bool { position != limit || position != tail.pointee.load(ordering: .relaxed) }
 
-    /// The ring has stayed empty, also after `requestDoorbell`: `spinForEntry` spins again only after two more entries.
+    /// Ends a burst, because the ring has stayed empty after `requestDoorbell`, too: `spinForEntry` spins again only after two more
+    /// entries.
     mutating func endBurst() { counter = min(counter, Self.burst - 2) }
 
-    /// Copies the data of the next entry into `buffer`, which has room for `dataLimit` bytes, and frees its memory for the client.
+    /// Copies the data of the next entry into `buffer`, which has room for `dataLimit` bytes, and releases the entry's memory to the
+    /// client.
     mutating func takeEntry(_ buffer: UnsafeMutableRawPointer) -> Taken {
         if position == limit {
             let now = tail.pointee.load(ordering: .sequentiallyConsistent)

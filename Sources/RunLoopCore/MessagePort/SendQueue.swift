@@ -1,17 +1,17 @@
 import CLinux
 import Synchronization
 
-/// Frames that did not fit into the socket. Of a server: replies to a client that does not read; a server never waits for a client. While
-/// there are any, no further request of that client is read, so there are no more of them than it has requested. Of a client: the rest of
-/// one large request.
+/// Frames that did not fit into the socket buffer. At a server: replies to a client that does not read them, since a server never waits for
+/// a client. While there are any, no further request of that client is read, so the queue has at most one reply for each request that was
+/// read before. At a client: the rest of one large request.
 ///
 /// Guarded by the connection's mutex.
 struct SendQueue: ~Copyable {
-    /// A frame to be sent. Its data is retained only while it is in the queue.
+    /// A frame to be sent. Its data is retained only while the frame is in the queue.
     struct OutgoingFrame: BitwiseCopyable {
         var frame: Frame
         var data: DataPointer?
-        /// How many bytes of a payload in pieces were sent; -1 if not even the frame was.
+        /// How many bytes of a payload in pieces were sent; -1 if the frame itself was not.
         fileprivate(set) var sent = -1
 
         @inline(never)
@@ -27,29 +27,29 @@ struct SendQueue: ~Copyable {
         var isUnderWay: Bool { sent >= 0 }
     }
 
-    /// The socket has room for large payloads, so that the threads at both ends take turns less often.
+    /// Whether the socket has room for large payloads, so that the threads at both ends take turns less often.
     fileprivate var hasLargeBuffer = false
     fileprivate var frames = PlainList<OutgoingFrame>()
-    /// The peer has a part of a payload whose rest will not come, and does not know that yet.
+    /// The peer has part of a payload whose rest will not follow, and an `abandoned` frame is still to be sent.
     fileprivate var owesAbandoned = false
-    /// The number of the frame at the front, modulo 2³²: it has left the queue when this has changed.
+    /// The number of the frame at the front, modulo 2³². Once this has changed, that frame has left the queue.
     fileprivate(set) var ticket: UInt32 = 0
-    /// The peer is gone: frames have left the queue unsent.
+    /// The peer is gone, and frames have left the queue unsent.
     fileprivate var isGone = false
 
-    /// How many nanoseconds a thread that waits for room sleeps before it looks for requests to its own ports.
+    /// How many nanoseconds a thread that waits for room sleeps before it receives requests for its own ports.
     fileprivate static var pollInterval: UInt64 { 2_000_000 }
 
-    /// Whether a frame may be sent at once.
+    /// Whether nothing is queued, so that a frame may be sent immediately.
     var isEmpty: Bool { frames.count == 0 && !owesAbandoned }
 
-    /// Whether a payload is under way.
+    /// Whether frames are queued. At a client: a large request is being sent.
     var isUnderWay: Bool { frames.count > 0 }
 
-    /// Releases all frames unsent.
+    /// Removes and releases all frames, sent or not.
     mutating func removeAll() { removeFirst(frames.count) }
 
-    /// Removes the first frames, which have been sent.
+    /// Removes and releases the first `count` frames.
     fileprivate mutating func removeFirst(_ count: Int) {
         guard count > 0, let elements = frames.elements else { return }
         for index in 0..<count { elements[index].data?.releaseSlow() }
@@ -60,13 +60,13 @@ struct SendQueue: ~Copyable {
 }
 
 extension DataPointer {
-    /// `release` for all but hot paths, with less code.
+    /// `release`, not inlined: for all but hot paths.
     @inline(never)
     func releaseSlow() { release() }
 }
 
 extension ConnectionPointer {
-    /// `send` for what may not fit into a packet, or into the socket now.
+    /// `send` for a frame that may not fit into one packet, or into the socket buffer.
     @inline(never)
     func sendOrQueue(_ frame: Frame, _ data: DataPointer?) {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
@@ -78,11 +78,11 @@ extension ConnectionPointer {
             }
             return enqueueLocked(outgoing) ? .full : .failed
         }
-        // If the peer is gone, the loop notices that, after reading what the peer sent before.
+        // If the peer is gone, the loop notices that after it has read what the peer sent before.
         if outcome == .full { updateInterest() } else if outcome == .failed { close() }
     }
 
-    /// Puts what is left of a frame into the queue; false if there is no memory. Under the mutex.
+    /// Queues what is left of a frame. Returns false if out of memory. The caller holds the mutex.
     @inline(never)
     private func enqueueLocked(_ outgoing: SendQueue.OutgoingFrame) -> Bool {
         var waiting = outgoing
@@ -96,8 +96,8 @@ extension ConnectionPointer {
         return true
     }
 
-    /// Sends a large request, or as much of it as there is room for: then the rest is in the queue, and `ticket` is set. `full`: nothing
-    /// was sent. A connection of a client; any thread, without the mutex.
+    /// Client: sends a large request, or as much of it as there is room for; the rest is then queued, and `ticket` is set. Returns `full`
+    /// if nothing was sent. Any thread; call without the mutex held.
     func sendLarge(_ frame: Frame, _ data: DataPointer?, _ ticket: inout UInt32?) -> PacketSocket.Sent {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
         let sent = locked { () -> PacketSocket.Sent in
@@ -117,9 +117,9 @@ extension ConnectionPointer {
         return sent
     }
 
-    /// Waits until there may be room for a request; false at the deadline. Meanwhile sends what is in the queue, and receives replies, since
-    /// a server that has no room for them reads no requests; and requests for ports of the thread's own loop, for whose reception the
-    /// server may be waiting in turn. A connection of a client; any thread, without the mutex; may call user code if a connection ends.
+    /// Client: waits until there may be room for a request. Returns false at the deadline. Meanwhile sends what is queued; receives
+    /// replies, since a server that has no room for a reply reads no requests; and receives requests for ports of the thread's own loop,
+    /// since the server may be waiting to send these. Any thread; call without the mutex held. May call user code if a connection ends.
     @inline(never)
     func waitForRoom(until deadline: Instant) -> Bool {
         guard let threadContext = ThreadContextPointer.current else { return false }
@@ -132,13 +132,14 @@ extension ConnectionPointer {
         let ready = Descriptor.wait(pointee.fd, for: [.writable, .readable], until: limit)
         if ready.isEmpty { MessagePortPointer.receiveAhead(on: RunLoopPointer(threadContext), until: deadline) }
         if ready.contains(.readable) { _ = receiveReply(on: RunLoopPointer(threadContext)) }
-        // Another thread's large request may be under way, or the kernel may have no memory: no event says when that changes.
+        // The queue of the socket is stuck, behind another thread's large request or for lack of kernel memory. No event says when that
+        // ends.
         if ready.contains(.writable) && !flush() { _ = Descriptor.poll(pointee.fd, for: [], within: 100_000) }
         return true
     }
 
-    /// Waits until the rest of a large request is sent, which takes it out of the queue. A connection of a client; any thread, without
-    /// the mutex; may call user code if the connection ends.
+    /// Client: waits until the rest of a large request was sent and has left the queue. At the deadline, abandons the request. Any thread;
+    /// call without the mutex held. May call user code if the connection ends.
     func finishSending(_ ticket: UInt32, until deadline: Instant) -> RequestResult {
         let limit = Swift.max(deadline, Clock.now.advanced(by: PortLimits.graceForPieces))
         while true {
@@ -148,14 +149,14 @@ extension ConnectionPointer {
         }
     }
 
-    /// Whether the frame with this ticket has left the queue; nil if the connection is closed or the peer is gone. Any thread, without the
-    /// mutex.
+    /// Whether the frame with this ticket has left the queue; nil if the connection is closed or the peer is gone. Any thread; call without
+    /// the mutex held.
     private func hasSent(_ ticket: UInt32) -> Bool? {
         locked { pointee.isOpen && !pointee.sendQueue.isGone ? pointee.sendQueue.ticket != ticket : nil }
     }
 
-    /// Takes the frame with this ticket out of the queue, as its time is up. False if it has just been sent. A connection of a client;
-    /// any thread, without the mutex.
+    /// Client: removes the frame with this ticket from the queue, because its time is up. Returns false if it has just been sent. Any
+    /// thread; call without the mutex held.
     private func abandon(_ ticket: UInt32) -> Bool {
         let wasThere = locked { () -> Bool in
             if pointee.sendQueue.ticket != ticket || !pointee.sendQueue.isUnderWay { return false }
@@ -167,13 +168,14 @@ extension ConnectionPointer {
         return wasThere
     }
 
-    /// Sends a frame, and of its payload as many pieces as there is room for: `full` if that is not all. Under the mutex.
+    /// Sends a frame, and as many pieces of its payload as there is room for. Returns `full` if that is not all. The caller holds the
+    /// mutex.
     func sendLocked(_ outgoing: inout SendQueue.OutgoingFrame) -> PacketSocket.Sent {
         var budget = PortLimits.bytesPerTurn
         return sendLocked(&outgoing, &budget)
     }
 
-    /// `sendLocked` for several frames, which together do not send much more than `budget` bytes.
+    /// `sendLocked` for several frames, which together send little more than `budget` bytes. The caller holds the mutex.
     @inline(never)
     private func sendLocked(_ outgoing: inout SendQueue.OutgoingFrame, _ budget: inout Int) -> PacketSocket.Sent {
         let data = outgoing.data
@@ -190,7 +192,7 @@ extension ConnectionPointer {
             if budget <= 0 { return .full }
             var count = Swift.min(Frame.pieceLimit, outgoing.frame.length - outgoing.sent)
             var sent = sendPieceLocked(data.bytes + outgoing.sent, count)
-            // Though the socket has room, the kernel may have no block of memory that is large enough.
+            // The socket buffer may have room while the kernel has no block of memory that is large enough. Try a smaller piece.
             if sent == .full {
                 count = Swift.min(Frame.inlineLimit / 2, count)
                 sent = sendPieceLocked(data.bytes + outgoing.sent, count)
@@ -202,11 +204,12 @@ extension ConnectionPointer {
         return .done
     }
 
+    /// Sends one piece. The caller holds the mutex.
     private func sendPieceLocked(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> PacketSocket.Sent {
         sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), bytes, count)
     }
 
-    /// Sends one packet, with a descriptor unless `file` is -1. One system call. Under the mutex.
+    /// Sends one packet, with a descriptor unless `file` is -1. One system call. The caller holds the mutex.
     @inline(never)
     func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>? = nil, _ count: Int = 0, passing file: Int32 = -1)
         -> PacketSocket.Sent
@@ -215,8 +218,8 @@ extension ConnectionPointer {
         return PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, count, passing: file)
     }
 
-    /// Sends what waits, since the socket has room. False if nothing could be sent. Any thread, without the mutex; may call user code if
-    /// it closes the connection.
+    /// Sends what is queued, because the socket has room. Returns false if nothing could be sent. Any thread; call without the mutex held.
+    /// May call user code if it closes the connection.
     @inline(never)
     func flush() -> Bool {
         var outcome = PacketSocket.Sent.done
@@ -237,11 +240,11 @@ extension ConnectionPointer {
                     sent += 1
                 }
             }
-            // There may be memory for a client's request before its time is up.
+            // A client's request stays queued: there may be memory again before its time is up.
             if outcome == .failed && pointee.role == .client { outcome = .full }
             isStuck = outcome == .full && sent == 0 && (!pointee.sendQueue.isUnderWay || pointee.sendQueue.frames[0].sent == before)
             pointee.sendQueue.removeFirst(sent)
-            // The peer is gone; what it sent before that is still to be read.
+            // What the peer sent before it went away is still to be read.
             if outcome == .gone {
                 pointee.sendQueue.isGone = true
                 pointee.sendQueue.removeAll()
@@ -252,11 +255,11 @@ extension ConnectionPointer {
         return !isStuck
     }
 
-    /// Watches for what the conditions call for. Any thread, without the mutex.
+    /// Makes the source watch for the events that the conditions call for. Any thread; call without the mutex held.
     @inline(never)
     func updateInterest() {
         guard let source = sharedSource else { return }
-        // Without the connection's mutex, since this takes the lock of a loop.
+        // Not under the connection's mutex, because this takes the lock of a loop.
         RunLoopPointer.setInterest(of: source) { conditions.interest(isServer: pointee.role == .server) }
         source.release()
     }
