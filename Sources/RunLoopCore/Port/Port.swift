@@ -2,10 +2,10 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLPort: a receiver of messages within the process. Any thread that has a reference may send to it; a loop that has the port's run loop
-/// source receives.
+/// RLPort: receives messages within the process. Any thread that has a reference may send to it. The loops that have the port's run loop
+/// source deliver the messages to its callback.
 ///
-/// The queue has locks of its own; each other field says what guards it. A port lives as long as clients, messages or its source have
+/// The queue has its own locks; each other field states what guards it. A port lives as long as the program, messages or its source have
 /// references to it.
 struct PortStorage: PortObject, ~Copyable {
     static var kind: Kind { .port }
@@ -23,10 +23,10 @@ struct PortStorage: PortObject, ~Copyable {
             fork: { PortPointer($0).fork($1) }))
     let callout: Callout
     // Written under both locks of the queue, so either lock is enough to read them.
-    /// Empty once the port is invalid and the last call of its functions has returned.
+    /// Empty once the port is invalid and its last callback has returned.
     var context: ClientContext
     var invalidation: InvalidationCallout?
-    /// How many calls of the client's functions are under way. Under the receivers' lock.
+    /// How many calls of the port's callbacks are under way; all that one perform delivers count once. Guarded by the receivers' lock.
     var runningCalls: UInt32 = 0
     var isValid = true
 }
@@ -34,8 +34,8 @@ struct PortStorage: PortObject, ~Copyable {
 typealias PortPointer = UnsafeMutablePointer<PortStorage>
 
 extension PortPointer {
-    /// Creates a port with one reference; nil with ENOMEM. Takes over `context.info`, which the caller has retained. One allocation. Any
-    /// thread.
+    /// Creates a port with one reference. Returns nil with ENOMEM if out of memory. Takes over `context.info`, which the caller has
+    /// retained, unless it fails. One allocation. Any thread.
     static func create(_ callout: @escaping PortStorage.Callout, _ context: ClientContext) -> PortPointer? {
         guard let port = allocate() else { return nil }
         port.initialize(to: PortStorage(callout: callout, context: context))
@@ -47,11 +47,11 @@ extension PortPointer {
     @inline(__always)
     func retain() { pointee.base.object.retain() }
 
-    /// Releases a reference; the last one invalidates the port first. Returns false if there was none. Any thread; may call the client's
-    /// functions.
+    /// Releases a reference; the last one invalidates the port first. Returns false if there was none. Any thread; call without a lock
+    /// held. May call user code.
     func release() -> Bool {
         if pointee.base.object.releaseUnlessLast() { return true }
-        // The last reference is kept until the port is invalidated: the client's functions get the port as an argument.
+        // The last reference is released only after the port was invalidated, since its callbacks receive the port as an argument.
         if pointee.base.object.references.load(ordering: .acquiring) == 0 { return false }
         invalidate()
         if pointee.base.object.release() { deallocatePort() }
@@ -60,8 +60,8 @@ extension PortPointer {
 
     // MARK: sending
 
-    /// RLPortMessageSendBeforeDate: puts a message into the port's queue, and signals the source and wakes its loops if that is not done
-    /// yet. Takes over the references of the message. Returns false with ETIMEDOUT at the deadline, EPIPE if the port is invalid, or
+    /// RLPortMessageSendBeforeDate: puts a message into the port's queue. If the queue was not signalled, signals the source and wakes its
+    /// loops. Takes over the references of the message. Returns false with ETIMEDOUT at the deadline, EPIPE if the port is invalid, or
     /// ENOMEM; then the references are still the caller's. O(1); a system call only if a loop sleeps or the queue is full. Any thread;
     /// calls no user code.
     @inline(__always)
@@ -71,7 +71,7 @@ extension PortPointer {
         return sendSlow(message, until: limit)
     }
 
-    /// `send` where the first attempt has not succeeded: waits for room, or fails.
+    /// The rest of `send`, after a failed first attempt: waits for room, or fails.
     private func sendSlow(_ message: QueuedMessage, until limit: Double) -> Bool {
         switch queue.put(message, until: limit >= Clock.latestDate ? .never : Clock.instant(ofDate: limit)) {
         case .queued, .queuedUnsignalled: return true
@@ -84,8 +84,8 @@ extension PortPointer {
 
     // MARK: receiving
 
-    /// The perform function of the port's source: delivers one message, and further ones as long as a client cannot observe that they
-    /// came in the same pass. The loop's thread, without a lock; calls the port's function.
+    /// The perform function of the port's source: delivers one message, and further ones as long as no client can observe that they are
+    /// delivered in the same pass. Loop thread only; call without a lock held. Calls the port's callback.
     fileprivate func deliverMessages(_ portSource: PortSourcePointer) {
         guard let threadContext = ThreadContextPointer.current else { return }
         let loop = RunLoopPointer(threadContext)
@@ -110,7 +110,7 @@ extension PortPointer {
         if count > 0 { endCall() } else { loop.pointee.performedNothing = true }
     }
 
-    /// A message to receive into. nil if out of memory; then the source is signalled, so that the next pass tries again.
+    /// Creates a message to receive into. If out of memory, returns nil and signals the source, so that the next pass tries again.
     private func emptyMessage(_ portSource: PortSourcePointer, _ threadContext: ThreadContextPointer) -> PortMessagePointer? {
         let message = PortMessagePointer.create(threadContext, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
         if message == nil {
@@ -120,7 +120,8 @@ extension PortPointer {
         return message
     }
 
-    /// Moves the next queued message into `message`; false if there is none. The first one that a perform delivers counts as a running call.
+    /// Moves the next queued message into `message`. Returns false if there is none. The first message that a perform delivers is counted
+    /// as a running call.
     @inline(__always)
     private func takeNext(_ portSource: PortSourcePointer, after count: Int, into message: PortMessagePointer) -> Bool {
         let queued = queue.takeNext(portSource, inStream: count > 1) { if count == 0 { pointee.runningCalls &+= 1 } }
@@ -128,10 +129,10 @@ extension PortPointer {
         return queued != nil
     }
 
-    /// Ends a call of the client's function. The last one after the port was invalidated releases the info.
+    /// Ends the call of one of the port's callbacks. The last one to end after the port was invalidated releases the info.
     fileprivate func endCall() {
         queue.lockReceivers()
-        // In a child of fork() some calls were not counted.
+        // In the child of a fork(), some calls were not counted.
         if pointee.runningCalls > 0 { pointee.runningCalls -= 1 }
         let isLast = pointee.runningCalls == 0 && !pointee.isValid
         let context = pointee.context
@@ -146,8 +147,8 @@ extension PortPointer {
 
     // MARK: invalidation
 
-    /// RLPortInvalidate: closes the queue, drops its messages, and invalidates the source. Any thread, without a lock; calls the client's
-    /// functions.
+    /// RLPortInvalidate: closes the queue, drops its messages, and invalidates the source. Any thread; call without a lock held. Calls user
+    /// code.
     func invalidate() {
         var drained = DrainedMessages()
         queue.lockBoth()
@@ -156,13 +157,13 @@ extension PortPointer {
         if wasValid {
             queue.closeLocked(&drained)
             pointee.runningCalls += 1
-            // The client's functions may release the caller's reference.
+            // A callback may release the caller's reference.
             retain()
         }
         let invalidation = pointee.invalidation
         let isOver = !wasValid && pointee.runningCalls == 0
         queue.unlockBoth()
-        // In a child of fork() without the thread that was doing this, the info may be left.
+        // In the child of a fork(), the thread that was invalidating the port may not exist. Then the info is still to be released.
         if isOver { endCall() }
         if !wasValid { return }
         drained.forEach { $0.release() }
@@ -170,9 +171,9 @@ extension PortPointer {
         callInvalidation(invalidation)
     }
 
-    /// Calls the invalidation function, if there is one, in a call that is counted already, and ends it. Releases a reference.
+    /// Calls the invalidation callback, if there is one, ends the call, which the caller has counted, and releases a reference.
     private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
-        // In a child of fork() the calling thread may have no loop.
+        // In the child of a fork(), the calling thread may have no loop.
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in abandonInvalidation(port) }, object: self))
         if let invalidation {
@@ -183,8 +184,9 @@ extension PortPointer {
         _ = release()
     }
 
-    /// A step of a fork(). Ports are memory, of which the child has a copy; only the calls that other threads were in are forgotten. A port
-    /// that one of them was invalidating is invalid: its source ends, and its info is released if it is invalidated or released again.
+    /// Performs one step of a fork(). Ports are memory, of which the child has a copy; it only forgets the calls of other threads. A port
+    /// that such a thread was invalidating is invalid: its source is invalidated, and its info is released if the port is invalidated or
+    /// released again.
     fileprivate func fork(_ step: UInt8) {
         switch PortHeader.ForkStep(rawValue: step) {
         case .lock: queue.lockBoth()
@@ -194,24 +196,24 @@ extension PortPointer {
         }
     }
 
-    /// Whether the port has not been invalidated. Any thread.
+    /// Whether the port is valid. Any thread.
     var isValid: Bool { queue.isOpen }
 
-    /// The client's context; empty once the port is invalid and the last call of its functions has returned. Any thread.
+    /// The context that the program has passed; empty once the port is invalid and its last callback has returned. Any thread.
     var context: ClientContext {
         queue.lockSenders()
         defer { queue.unlockSenders() }
         return pointee.context
     }
 
-    /// The client's invalidation function, if there is one. Any thread.
+    /// The invalidation callback, if there is one. Any thread.
     var invalidation: PortStorage.InvalidationCallout? {
         queue.lockSenders()
         defer { queue.unlockSenders() }
         return pointee.invalidation
     }
 
-    /// Sets the invalidation function, and calls it at once if the port is invalid already. Any thread, without a lock.
+    /// Sets the invalidation callback, and calls it immediately if the port is invalid already. Any thread; call without a lock held.
     func setInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
         queue.lockBoth()
         pointee.invalidation = invalidation
@@ -225,14 +227,14 @@ extension PortPointer {
     }
 }
 
-/// Cleanup of a thread that ended inside a port's invalidation function.
+/// Cleanup of a thread that has ended inside a port's invalidation callback.
 private func abandonInvalidation(_ port: UnsafeMutableRawPointer) {
     let port = PortPointer(port)
     port.endCall()
     _ = port.release()
 }
 
-/// Cleanup of a thread that ended inside a port's callback.
+/// Cleanup of a thread that has ended inside a port's callback.
 private func abandonDelivery(_ port: UnsafeMutableRawPointer, _ message: UnsafeMutableRawPointer?, _: UnsafeMutableRawPointer?) {
     let message: PortMessagePointer? = message.map { Handle.storage(UnsafeRawPointer($0)) }
     let port = PortPointer(port)

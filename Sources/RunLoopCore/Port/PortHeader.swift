@@ -1,38 +1,38 @@
 import CLinux
 import Synchronization
 
-/// What both kinds of ports begin with: all that the registry and the port's source need to know of them.
+/// The beginning of both kinds of ports: all that the registry and the port's source need to know.
 struct PortHeader: Linked, ~Copyable {
-    /// What differs between the kinds. The first argument is the port.
+    /// The functions in which the kinds differ. Their first argument is the port, except for `deliver`.
     struct Functions {
-        /// The perform function of the port's source, whose info is a `PortSource`.
+        /// The perform function of the port's source. Its argument is the `PortSource`.
         let deliver: @convention(c) (UnsafeMutableRawPointer?) -> Void
         /// Releases a reference.
         let release: @convention(c) (UnsafeMutableRawPointer) -> Void
-        /// Called after the source was added to a mode or removed from it, with the address of a `PortSource.Change`. Any thread, without a
-        /// lock.
+        /// Called after the source was added to a mode or removed from it, with the address of a `PortSource.Change`. Any thread; called
+        /// without a lock held.
         var follow: (@convention(c) (UnsafeMutableRawPointer, UnsafeRawPointer) -> Void)?
-        /// One step of a fork().
+        /// Performs one `ForkStep`.
         let fork: @convention(c) (UnsafeMutableRawPointer, UInt8) -> Void
     }
 
-    /// The steps of a fork(), each for all ports before the next. No user code is called.
+    /// The steps of a fork(). Each is performed for all ports before the next one begins. No user code is called.
     enum ForkStep: UInt8 {
         /// The forking thread takes all locks of the port except `attachmentsMutex`.
         case lock
         /// Parent and child release the locks that `lock` has taken.
         case unlock
-        /// The child forgets what was being done by threads that it does not have.
+        /// The child forgets what threads that do not exist there were doing.
         case reset
         /// The child ends what belongs to the parent.
         case end
     }
 
-    /// Shares a cache line with what senders write, since receivers touch neither.
+    /// In the cache line of what senders write, since receivers touch neither.
     var object: ObjectHeader
     var queue: PortQueue
     let functions: Functions
-    // Links of the list of all ports. Under `PortRegistry`'s mutex.
+    // Links of the list of all ports. Guarded by `PortRegistry.mutex`.
     var previous: PortHeaderPointer?
     var following: PortHeaderPointer?
 
@@ -42,14 +42,14 @@ struct PortHeader: Linked, ~Copyable {
         self.functions = functions
     }
 
-    /// How many messages may wait in a new port before senders have to.
+    /// How many messages may wait in a new port before senders have to wait.
     static var defaultCapacity: UInt32 { 1024 }
 }
 
 typealias PortHeaderPointer = UnsafeMutablePointer<PortHeader>
 
 extension PortHeaderPointer {
-    /// The queue by its address: an inout access would promise the compiler that no other thread uses it.
+    /// The queue by its address: an inout access would promise the compiler that no other thread uses the queue.
     var queue: PortQueuePointer {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
         return PortQueuePointer(mutating: address)
@@ -60,20 +60,20 @@ extension PortHeaderPointer {
 protocol PortObject: ObjectStorage, ~Copyable {}
 
 extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
-    /// The port; the caller knows its kind.
+    /// The port at an address. The caller knows its kind.
     init(_ port: UnsafeMutableRawPointer) { self = port.assumingMemoryBound(to: Pointee.self) }
 
     var base: PortHeaderPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: PortHeader.self) }
     var queue: PortQueuePointer { base.queue }
 
-    /// RLPortCreateRunLoopSource: returns the port's source with a reference for the caller, creating it if there is none. nil if the
-    /// port is invalid, or with ENOMEM. Any thread that has a context; calls no user code.
+    /// RLPortCreateRunLoopSource: returns the port's source, creating it if needed, with a reference for the caller. Returns nil if the
+    /// port is invalid, or with ENOMEM if out of memory. Any thread that has a context; calls no user code.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? { queue.source(of: base, order: order, threadContext) }
 
-    /// In a child of fork(): how many calls of this port's client functions the forking thread is in. No others are in progress.
+    /// In the child of a fork(): how many calls of this port's callbacks the forking thread is in. There are no others.
     var callsOfForker: UInt32 { ThreadContextPointer.current.map { RunLoopPointer($0).countCleanups(of: self) } ?? 0 }
 
-    /// Memory for a port; nil with ENOMEM, also if the registry could not be set up. Any thread.
+    /// Allocates memory for a port. Returns nil with ENOMEM if there is none, or if the registry could not be set up. Any thread.
     static func allocate() -> UnsafeMutablePointer? {
         guard PortRegistry.isPrepared, let memory = aligned_alloc(64, (MemoryLayout<Pointee>.size + 63) & ~63) else {
             systemError = ENOMEM
@@ -82,7 +82,7 @@ extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
         return memory.bindMemory(to: Pointee.self, capacity: 1)
     }
 
-    /// Frees the memory of a port that has no references left. Any thread.
+    /// Frees a port that has no references left, and removes it from the registry. Any thread.
     func deallocatePort() {
         PortRegistry.remove(base)
         base.pointee.object.tag = 0
@@ -92,7 +92,7 @@ extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
 }
 
 extension Atomic<UInt32> {
-    /// Adds a reference for a thread that has found an object in a list; false if the last one was released. Any thread.
+    /// Adds a reference to an object that was found in a list. Returns false if its last reference was released. Any thread.
     @inline(never)
     func countUpUnlessZero() -> Bool {
         var seen = load(ordering: .acquiring)

@@ -3,18 +3,19 @@ import Synchronization
 
 /// RLPortMessage: a message from port to port. At most 64 bytes, a cache line.
 ///
-/// Sending puts the parts of a message into a queue as a `QueuedMessage`. The receiver gets a message object of its own, with the two
-/// ports exchanged and with the same components. So the sender keeps its message, and messages need no lock.
+/// Sending puts the parts of a message into a queue, as a `QueuedMessage`. The receiver gets a message object of its own, with the two
+/// ports exchanged and the same components. So the sender keeps its message, and messages need no lock.
 struct PortMessageStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .portMessage }
 
     var header: ObjectHeader
-    /// Chosen by the client. Only the thread that owns the message touches it.
+    /// Set by the program. Only the thread that owns the message touches it.
     var id: UInt32 = 0
-    /// Whether `receivePort` is retained. The receiver's message only borrows it as long as the port's function runs.
+    /// Whether `receivePort` is retained. A message that is being delivered only borrows it while the port's callback runs.
     var ownsReceivePort = true
-    /// In a message to be sent, its destination; in a received one, the port for a reply. Retained; may be nil.
+    /// In a message to be sent, its destination; in a received one, the port for replies. Retained; may be nil.
     var sendPort: PortPointer?
+    /// In a message to be sent, the port for replies; in a received one, the port that it has arrived at.
     var receivePort: PortPointer?
     /// The data and ports that the message carries. Retained; may be nil.
     var components: ArrayPointer?
@@ -25,7 +26,8 @@ struct PortMessageStorage: ObjectStorage, ~Copyable {
 typealias PortMessagePointer = UnsafeMutablePointer<PortMessageStorage>
 
 extension PortMessagePointer {
-    /// Creates a message with one reference; nil with ENOMEM. Retains its arguments. O(1), no system call. Any thread that has a context.
+    /// Creates a message with one reference. Returns nil with ENOMEM if out of memory. Retains its arguments. O(1), no system call. Any
+    /// thread that has a context.
     static func create(
         _ threadContext: ThreadContextPointer, sendPort: PortPointer?, receivePort: PortPointer?, ownsReceivePort: Bool,
         _ components: ArrayPointer?
@@ -45,7 +47,7 @@ extension PortMessagePointer {
         return message
     }
 
-    /// Releases a reference; false if there was none. Any thread.
+    /// Releases a reference. Returns false if there was none. Any thread.
     @inline(__always)
     func release() -> Bool {
         let references = pointee.header.references.load(ordering: .acquiring)
@@ -55,15 +57,15 @@ extension PortMessagePointer {
         return true
     }
 
-    /// Fills an empty message with what was taken out of a queue, taking over the references. The receiving thread.
+    /// Fills an empty message with an entry that was taken out of a queue, and takes over its references. The receiving thread.
     func receive(_ queued: QueuedMessage) {
         pointee.id = queued.id
         pointee.sendPort = queued.replyPort
         pointee.components = queued.components
     }
 
-    /// Ends the delivery of the message to the port's function. True if no client has kept it: it is empty now, and can take the next
-    /// queued message. False if a client has, to which it belongs from now on.
+    /// Ends the delivery of the message to the port's callback. Returns true if the callback has not kept the message: it is then empty,
+    /// and can take the next entry. Returns false if the callback has retained it: from now on it belongs to the program.
     @inline(__always)
     func finishDelivery() -> Bool {
         if pointee.header.references.load(ordering: .acquiring) != 1 { return keepForClient() }
@@ -71,7 +73,7 @@ extension PortMessagePointer {
         return true
     }
 
-    /// Releases what was delivered, and leaves the message empty.
+    /// Releases the parts that were delivered, and leaves the message empty.
     @inline(never)
     private func releaseParts() {
         let parts = QueuedMessage(pointee.components, replyPort: pointee.sendPort)
@@ -80,8 +82,9 @@ extension PortMessagePointer {
         parts.release()
     }
 
-    /// Leaves the message to the clients that have retained it: `receivePort`, which was borrowed, is retained for them. They may release it
-    /// meanwhile; then this releases the last reference. 0 references: a client has released one that it did not have. Returns false.
+    /// Leaves the message to the program, which has retained it, and so retains `receivePort`, which was borrowed. The program may have
+    /// released the message meanwhile; then this releases the last reference. If there are 0 references, the program has released one that
+    /// it did not have. Always returns false.
     @inline(never)
     private func keepForClient() -> Bool {
         if pointee.header.references.load(ordering: .acquiring) != 0 {
@@ -92,11 +95,12 @@ extension PortMessagePointer {
         return false
     }
 
+    /// Frees the message and releases its parts.
     @inline(never)
     private func destroy() {
         let parts = QueuedMessage(pointee.components, replyPort: pointee.sendPort)
         let receivePort = pointee.ownsReceivePort ? pointee.receivePort : nil
-        // If the client has released the message too often: `finishDelivery` sees that none is left.
+        // In case the program has released the message too often: `finishDelivery` then sees that no reference is left.
         pointee.header.references.store(0, ordering: .relaxed)
         PortMessageStorage.slab.deallocate(self)
         parts.release()
@@ -105,19 +109,19 @@ extension PortMessagePointer {
 }
 
 extension QueuedMessage {
-    /// The parts of a message as its receiver gets them, without references. O(1). Any thread that has the message.
+    /// The entry that takes the parts of a message to its receiver. Adds no references. O(1). Any thread that has the message.
     init(_ message: PortMessagePointer) {
         self.init(message.pointee.components, replyPort: message.pointee.receivePort, id: message.pointee.id)
     }
 
-    /// Retains the parts. Any thread.
+    /// Adds a reference to each part. Any thread.
     @inline(__always)
     func retain() {
         replyPort?.retain()
         components?.pointee.header.retain()
     }
 
-    /// Releases the parts. Any thread that has a context; may call user code.
+    /// Releases a reference to each part. Any thread that has a context; may call user code.
     @inline(never)
     func release() {
         components?.release()

@@ -1,10 +1,11 @@
 import CLinux
 import Synchronization
 
-/// One entry of a `PortQueue`: the parts of a message rather than a pointer to it, so that no memory but the queue's own travels from the
-/// sender's CPU to the receiver's and back. The queue never looks at the parts. Their references belong to the code that puts an entry
+/// An entry of a `PortQueue`: the parts of a message rather than a pointer to it, so that no memory except the queue's own travels from the
+/// sender's CPU to the receiver's and back. The queue does not interpret the parts. Their references belong to the code that puts an entry
 /// in, and then to the code that takes it out.
 struct QueuedMessage: BitwiseCopyable {
+    /// The components of a message; in the queue of a message port, a request.
     let content: UnsafeMutableRawPointer?
     let replyPort: PortPointer?
     let id: UInt32
@@ -16,10 +17,10 @@ struct QueuedMessage: BitwiseCopyable {
     }
 }
 
-/// The entries that were still in a queue when it was closed. The caller of `closeLocked` owns their references.
+/// The entries that were in a queue when it was closed. The caller of `closeLocked` owns their references.
 struct DrainedMessages: ~Copyable {
     fileprivate var first = PlainList<QueuedMessage>()
-    /// Index of the oldest entry of `first`; the ones before it had been taken.
+    /// Index of the oldest entry of `first`; the ones before it were taken.
     fileprivate var next = 0
     fileprivate var second = PlainList<QueuedMessage>()
 
@@ -32,25 +33,25 @@ struct DrainedMessages: ~Copyable {
     }
 }
 
-/// A bounded first-in, first-out queue of messages to a port, with any number of senders and of receivers.
+/// A bounded first-in, first-out queue of messages to a port, for any number of senders and receivers.
 ///
 /// There are two lists, each with its own lock. Senders append to `incoming`, receivers take from `outgoing`, and a receiver whose list is
 /// empty swaps the two. So both sides meet only at the swap, and a steady flow allocates nothing.
 ///
 /// A full queue: `taken` counts what receivers have taken out; senders read it only when the queue seems full. A sender that finds no room
-/// registers in `sleepers`, sets `wakeAt` to the value of `taken` at which waking pays, looks once more, and sleeps on `roomFutex`. A
-/// receiver advances `taken` first and then looks at `sleepers`. One of the two always sees the other: the sender executes a fence between
-/// its two steps, and the receiver executes one when it takes the last entry of its list (before that, it is going to look again soon).
+/// registers in `sleepers`, sets `wakeAt` to the value of `taken` from which on waking pays, checks once more, and sleeps on `roomFutex`. A
+/// receiver first advances `taken` and then reads `sleepers`. One of the two always sees the other: the sender executes a fence between its
+/// two steps, and the receiver executes one when it takes the last entry of its list (before that, it is going to check again soon).
 /// `Tests/model/room.pml` checks this, and that no step can be left out.
 ///
 /// Waking a thread costs as much as dozens of messages, so senders are woken when there is room for some hundred. A receiver may stop
-/// before that point; therefore senders also look for themselves at `pollInterval`. In a fast stream no side sleeps for such short times:
-/// a sender spins as long as room appears quickly, and a receiver that found few entries pauses, away from the cache lines that are being
-/// written.
+/// before that point; therefore senders also check for room themselves, every `pollInterval`. In a fast stream no side sleeps for such
+/// short times: a sender spins as long as room appears quickly, and a receiver that found few entries pauses, away from the cache lines
+/// that senders are writing.
 ///
-/// *Signalled* means that a loop is going to look at the queue: the port's source is signalled. The first message that is put into a queue
-/// that is not signalled must signal the source. A receiver signals again before it calls the client, since a nested run has to notice the
-/// next message. The state is cleared under both locks, when a receiver finds both lists empty.
+/// *Signalled* means that a loop is going to check the queue, because the port's source is signalled. The first message that is put into a
+/// queue that is not signalled must signal the source. A receiver signals the source again before it calls the port's callback, since a
+/// nested run has to notice the next message. The state is cleared under both locks, when a receiver finds both lists empty.
 ///
 /// Lock order: `receivers` before `senders`. Each is locked once per message, hence `StoreMutex`. Never calls user code.
 struct PortQueue: ~Copyable {
@@ -59,10 +60,10 @@ struct PortQueue: ~Copyable {
     fileprivate var incoming = PlainList<QueuedMessage>()
     /// How many messages were ever put in, modulo 2³².
     fileprivate var sent: UInt32 = 0
-    /// The value of `taken` that a sender read last.
+    /// The value of `taken` that a sender has read last.
     fileprivate var takenSeen: UInt32 = 0
     fileprivate(set) var capacity: UInt32
-    /// False for ever while a race detector watches, so that every sender takes the path that `isOpenAndWatched` describes.
+    /// Always false while a race detector watches, so that every sender takes the path that `isOpenAndWatched` describes.
     fileprivate var isOpen: Bool
     fileprivate var isOpenIfWatched: Bool
     fileprivate var isSignalled = false
@@ -76,31 +77,33 @@ struct PortQueue: ~Copyable {
     /// Index of the oldest entry of `outgoing`.
     fileprivate var next = 0
 
-    /// How many messages were ever taken out, modulo 2³². Written under `receivers`, read by any thread.
+    /// How many messages were ever taken out, modulo 2³². Written under `receivers`; any thread may read it.
     fileprivate let taken = Atomic<UInt32>(0)
     /// How many senders sleep, or are about to. Any thread.
     fileprivate let sleepers = Atomic<UInt32>(0)
     /// The value of `taken` from which on there is enough room to wake senders. Any thread.
     fileprivate let wakeAt = Atomic<UInt32>(0)
-    /// What senders sleep on. Changes whenever there may be room. Any thread.
+    /// What senders sleep on. Changes whenever there may be enough room. Any thread.
     fileprivate let roomFutex = Atomic<UInt32>(0)
     private let paddingBehind = CacheLine()
 
-    /// Held while what is to follow the source into loops and modes does. Comes before all other locks but that of the names.
+    /// Held while recording which loops and modes the port's source is in, and while connections follow it there. The locks of
+    /// `PortRegistry` come before it, all other locks after it.
     let attachmentsMutex = Mutex()
 
-    /// How many times to spin before looking again: two microseconds or a few more, less than falling asleep and being woken takes.
+    /// How many pauses to spin for before checking again: two microseconds or a little more, less than falling asleep and being woken
+    /// takes.
     fileprivate static var spinPauses: Int { 128 }
     /// A receiver whose last list had fewer entries than this pauses before it swaps the lists.
     fileprivate static var smallBatch: Int { 64 }
-    /// How many entries ahead memory is fetched into the processor's cache.
+    /// How many entries ahead memory is prefetched into the processor's cache.
     fileprivate static var prefetchDistance: Int { 16 }
-    /// How much room makes it worth waking senders.
+    /// How much room makes waking senders pay.
     fileprivate static func wakeThreshold(_ capacity: UInt32) -> UInt32 { max(1, min(capacity / 2, 512)) }
-    /// Nanoseconds after which a sleeping sender looks for itself.
+    /// After how many nanoseconds a sleeping sender checks for room itself.
     fileprivate static var pollInterval: UInt64 { 1_000_000 }
 
-    /// What became of a message that was put in.
+    /// The result of putting a message in. `queuedUnsignalled`: the queue was not signalled, so the source has to be.
     enum Outcome { case queued, queuedUnsignalled, full, closed, outOfMemory }
 
     init(capacity: UInt32) {
@@ -110,13 +113,13 @@ struct PortQueue: ~Copyable {
     }
 }
 
-/// The operations take a pointer because many threads are in a queue at once, each touching only the fields whose lock it has; an inout
-/// argument would claim the whole struct.
+/// The operations take a pointer because many threads use a queue at the same time, each touching only the fields whose lock it holds. An
+/// inout argument would claim the whole struct.
 typealias PortQueuePointer = UnsafeMutablePointer<PortQueue>
 
 extension PortQueuePointer {
-    /// Appends a message. After `queuedUnsignalled` the caller signals the port's source before it calls `unlockSenders`. Under the
-    /// senders' lock.
+    /// Appends a message. After `queuedUnsignalled` the caller signals the port's source before it calls `unlockSenders`. The caller holds
+    /// the senders' lock.
     @inline(__always)
     func putLocked(_ message: QueuedMessage) -> PortQueue.Outcome {
         guard pointee.isOpen || isOpenAndWatched else { return .closed }
@@ -132,8 +135,8 @@ extension PortQueuePointer {
         return .queuedUnsignalled
     }
 
-    /// Whether the queue is open, for a process with a race detector, which is told here that the lock publishes the message. Keeps the
-    /// test for a detector off the hot path. Under the senders' lock.
+    /// Whether the queue is open, in a process with a race detector, to which this reports that the lock publishes the message. Keeps the
+    /// test for a detector off the hot path. The caller holds the senders' lock.
     @inline(never)
     private var isOpenAndWatched: Bool {
         if pointee.isOpenIfWatched { RaceDetector.handsOver(self, enlarging: &pointee.incoming) }
@@ -145,17 +148,18 @@ extension PortQueuePointer {
     func lockSenders() { lockSendersInlined() }
     /// `lockSenders`, inlined into hot paths.
     func lockSendersInlined() { pointee.senders.lock() }
-    /// Releases the senders' lock. The thread that took it.
+    /// Releases the senders' lock. Only the thread that took it.
     @inline(never)
     func unlockSenders() { unlockSendersInlined() }
     /// `unlockSenders`, inlined into hot paths.
     func unlockSendersInlined() { pointee.senders.unlock() }
 
-    /// Whether messages may wait in the queue, so that a source that becomes the port's has to be signalled. Under the senders' lock.
+    /// Whether messages may wait in the queue, so that a source that becomes the port's has to be signalled. The caller holds the senders'
+    /// lock.
     var isSignalled: Bool { pointee.isSignalled }
 
-    /// Sleeps while the queue is full. True if there may be room now; false if there is none and `deadline` has passed. Any thread,
-    /// without a lock of the port.
+    /// Waits while the queue is full. Returns true if there may be room now, false if there is none and `deadline` has passed. Any thread;
+    /// call without a lock of the port held.
     func waitForRoom(until deadline: Instant) -> Bool {
         let now = Clock.now
         if now < deadline && spinForRoom() { return true }
@@ -174,8 +178,8 @@ extension PortQueuePointer {
         return true
     }
 
-    /// Spins for room: a receiver at work makes some before a sleeper would be awake, and without a system call. False as soon as room
-    /// appears so slowly that sleeping is cheaper.
+    /// Spins for room: a receiver at work makes some before a sleeper would be awake, and without a system call. Returns false as soon as
+    /// room appears so slowly that sleeping is cheaper.
     private func spinForRoom() -> Bool {
         if !Thread.maySpin { return false }
         let enough = PortQueue.wakeThreshold(capacity)
@@ -192,13 +196,12 @@ extension PortQueuePointer {
 
     /// Takes the receivers' lock. Any thread. O(1).
     func lockReceivers() { pointee.receivers.lock() }
-    /// Releases the receivers' lock. The thread that took it.
+    /// Releases the receivers' lock. Only the thread that took it.
     func unlockReceivers() { pointee.receivers.unlock() }
 
-    /// Removes the oldest message and returns it. Returns nil if there is none, after calling `onEmpty` under both locks: there the
-    /// caller clears the signal of the port's source. `inStream`: messages are arriving in quick succession, so a short pause before the
-    /// lists are swapped is cheaper than a swap for every message. Under the receivers' lock; after releasing it the caller calls
-    /// `wakeSenders`.
+    /// Removes the oldest message and returns it. If there is none, returns nil after calling `onEmpty` under both locks: there the caller
+    /// clears the signal of the port's source. `inStream`: messages are arriving in quick succession, so a short pause before the lists are
+    /// swapped is cheaper than a swap for every message. The caller holds the receivers' lock, and calls `wakeSenders` after releasing it.
     @inline(__always)
     func takeLocked(inStream: Bool, onEmpty: () -> Void) -> QueuedMessage? {
         if pointee.next == pointee.outgoing.count { swapLists(inStream, onEmpty) }
@@ -213,7 +216,8 @@ extension PortQueuePointer {
         return message
     }
 
-    /// Makes the senders' list the receivers', whose own is empty. Under the receivers' lock.
+    /// Swaps the lists, because the receivers' one is empty. If the senders' one is empty, too, clears the state of being signalled and
+    /// calls `onEmpty`. The caller holds the receivers' lock.
     @inline(never)
     private func swapLists(_ inStream: Bool, _ onEmpty: () -> Void) {
         if inStream && pointee.outgoing.count < PortQueue.smallBatch && Thread.maySpin {
@@ -232,17 +236,18 @@ extension PortQueuePointer {
         unlockSenders()
     }
 
-    /// Wakes sleeping senders if there is enough room. Called after every `takeLocked`, without a lock. One load, and a system call only
-    /// if a sender sleeps and is worth waking.
+    /// Wakes sleeping senders if there is enough room. Called after every `takeLocked`, without a lock held. One load, and a system call
+    /// only if a sender sleeps and waking it pays.
     func wakeSenders() {
         if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeSendersIfEnoughRoom() }
     }
 
+    /// The rest of `wakeSenders`.
     @inline(never)
     private func wakeSendersIfEnoughRoom() {
         let taken = pointee.taken.load(ordering: .relaxed)
         let wakeAt = pointee.wakeAt.load(ordering: .sequentiallyConsistent)
-        // Moving `wakeAt` far away lets one receiver wake them once; they need a while to be awake.
+        // With `wakeAt` moved far away, no other receiver wakes the senders again while they are waking up.
         if Int32(bitPattern: taken &- wakeAt) >= 0
             && pointee.wakeAt.compareExchange(expected: wakeAt, desired: taken &+ 1 << 30, ordering: .sequentiallyConsistent).exchanged
         {
@@ -250,13 +255,15 @@ extension PortQueuePointer {
         }
     }
 
+    /// Wakes all sleeping senders, which then check for room.
     @inline(never)
     private func wakeAllSenders() {
         _ = pointee.roomFutex.wrappingAdd(1, ordering: .sequentiallyConsistent)
         Futex.wake(pointee.roomFutex, count: .max)
     }
 
-    /// Closes the queue: moves its messages into `drained`, which must be empty, and wakes senders that sleep. Under both locks.
+    /// Closes the queue: moves its messages into `drained`, which must be empty, and wakes all sleeping senders. The caller holds both
+    /// locks.
     @inline(never)
     func closeLocked(_ drained: inout DrainedMessages) {
         pointee.isOpen = false
@@ -271,7 +278,7 @@ extension PortQueuePointer {
         wakeAllSenders()
     }
 
-    /// Whether the queue still accepts messages. Under the senders' lock.
+    /// Whether the queue still accepts messages. The caller holds the senders' lock.
     var isOpenLocked: Bool { pointee.isOpen || pointee.isOpenIfWatched }
 
     /// Whether the queue still accepts messages. Any thread.
@@ -288,14 +295,14 @@ extension PortQueuePointer {
         return pointee.sent &- pointee.taken.load(ordering: .relaxed)
     }
 
-    /// How many messages may wait before senders have to. Any thread.
+    /// How many messages may wait before senders have to wait. Any thread.
     var capacity: UInt32 {
         lockSenders()
         defer { unlockSenders() }
         return pointee.capacity
     }
 
-    /// Changes the capacity; sleeping senders look again. Any thread.
+    /// Changes the capacity, and wakes sleeping senders, which then check for room. Any thread.
     func setCapacity(_ capacity: UInt32) {
         lockSenders()
         pointee.capacity = capacity
@@ -303,7 +310,7 @@ extension PortQueuePointer {
         wakeAllSenders()
     }
 
-    /// Takes both locks, in their order, where both sides have to stand still.
+    /// Takes both locks, in their order, so that neither side changes anything.
     @inline(never)
     func lockBoth() {
         lockReceivers()

@@ -1,33 +1,33 @@
 import Synchronization
 
-/// The list of all ports of the process, of both kinds: finds message ports by their names, and keeps fork() from copying a port while
-/// another thread changes it.
+/// The list of all ports of the process, of both kinds. It is where message ports are found by name, and it keeps fork() from copying a
+/// port while another thread changes it.
 ///
-/// The locks of ports are taken before those of loops. So the fork handlers are registered after `Registry`'s: they are the first to run
-/// before a fork, and the last after it.
+/// The locks of ports are taken before those of loops. Therefore its fork handlers are registered after `Registry`'s: they are the first to
+/// run before a fork, and the last after it.
 enum PortRegistry {
     /// Guards the list.
     static let mutex = Mutex()
-    /// The first port of the list, which has invalid ports too.
+    /// The first port of the list, which also has invalid ports. Guarded by `mutex`.
     private nonisolated(unsafe) static var first: PortHeaderPointer?
-    /// Held while a name of a message port is claimed, looked up or released, so that one thread at a time does. Comes before `mutex`.
+    /// Held while a name of a message port is claimed, looked up or released, so that one thread at a time does so. Taken before `mutex`.
     private static let namesMutex = Mutex()
 
-    /// Held while a client is accepted and put into its port's list: a child of fork() closes the descriptors that are in lists.
+    /// Held while a client is accepted and added to its port's list: a child of fork() closes the descriptors of listed connections only.
     private static let acceptMutex = Mutex()
 
-    /// Registers the fork handlers at the first use. False if out of memory, or if the thread can have no loop.
+    /// Registers the fork handlers at the first use. False if the thread cannot have a loop, as when out of memory.
     static let isPrepared: Bool = {
         guard Registry.current != nil else { return false }
         Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterForkInChild() })
         return true
     }()
 
-    /// Runs `body`, which must not call user code, while no other thread changes which names there are. Any thread, without a lock of a
-    /// port.
+    /// Runs `body` while no other thread claims, looks up or releases a name. `body` must not call user code. Any thread; call without a
+    /// lock of a port held.
     static func withNames<Result>(_ body: () -> Result) -> Result { namesMutex.locked(body) }
 
-    /// Runs `body`, which must not call user code, while no thread forks. Any thread, without any other lock.
+    /// Runs `body` while no thread forks. `body` must not call user code. Any thread; call without any lock held.
     static func withoutFork<Result>(_ body: () -> Result) -> Result { acceptMutex.locked(body) }
 
     /// Adds a new port. Any thread.
@@ -37,8 +37,8 @@ enum PortRegistry {
     /// Removes a port that is about to be freed; it need not be in the list. Any thread.
     static func remove(_ port: PortHeaderPointer) { _ = mutex.locked { port.unlink(from: &first) } }
 
-    /// The next port behind `last`, or the first of all, for which `condition` holds, which is called under the mutex. O(number of
-    /// ports). Any thread.
+    /// Returns the next port after `last`, from the first one on if `last` is nil, for which `condition` holds; nil if there is none.
+    /// `condition` is called under the mutex. O(number of ports). Any thread.
     @inline(never)
     static func next(behind last: PortHeaderPointer?, where condition: (PortHeaderPointer) -> Bool) -> PortHeaderPointer? {
         mutex.locked {
@@ -49,6 +49,7 @@ enum PortRegistry {
 
     // MARK: fork
 
+    /// Performs one step of a fork() for all ports.
     private static func forEach(_ step: PortHeader.ForkStep) {
         var next = first
         while let port = next {
@@ -59,7 +60,8 @@ enum PortRegistry {
         }
     }
 
-    /// Locks everything. No thread waits for one port's lock while it holds another's, so their order does not matter.
+    /// Takes all locks of the registry and of ports. No thread waits for one port's lock while it holds another's, so the order of ports
+    /// does not matter.
     private static func beforeFork() {
         acceptMutex.lock()
         namesMutex.lock()
@@ -67,7 +69,7 @@ enum PortRegistry {
         forEach(.lock)
     }
 
-    /// Unlocks everything again, in parent and child.
+    /// Releases the locks that `beforeFork` has taken, in parent and child.
     @inline(never)
     private static func afterFork() {
         forEach(.unlock)

@@ -2,7 +2,8 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// The info of the run loop source of a port, of either kind: an ordinary version-0 source, which senders signal. Freed with the source.
+/// The info of a port's run loop source, for both kinds of ports. That is an ordinary version-0 source, which senders signal. Freed with
+/// the source.
 struct PortSource: ~Copyable {
     /// A loop and a mode that the source is in.
     struct Attachment: BitwiseCopyable {
@@ -11,32 +12,32 @@ struct PortSource: ~Copyable {
         var mode: StringPointer
     }
 
-    /// The source has come to, or has left, a mode of a loop.
+    /// The source was added to a mode of a loop, or removed from it.
     struct Change {
         let attachment: Attachment
         let source: SourcePointer
     }
 
-    /// The port, which the source retains as a client does.
+    /// The port. The source holds a reference to it, as the program does.
     let port: PortHeaderPointer
-    /// 1 if there was no memory to note an attachment, or to watch a connection there. The source is then signalled, to try again in the
+    /// 1 if there was no memory to record an attachment, or to watch a connection in one. The source is then signalled, to try again in the
     /// next pass. Any thread.
     let needsResync = Atomic<UInt32>(0)
-    /// Written once, by `make`, under the senders' lock of the queue.
+    /// Written once, by `make`, before the queue refers to this.
     var source: SourcePointer?
-    /// Where the source is: senders wake those loops, and connections are watched there. Under the senders' lock of the queue.
+    /// Where the source is: senders wake those loops, and connections are watched there. Guarded by the senders' lock of the queue.
     var attachments = PlainList<Attachment>()
 }
 
 typealias PortSourcePointer = UnsafeMutablePointer<PortSource>
 
 extension PortSourcePointer {
-    /// The info of a source, as its functions get it.
+    /// The `PortSource` that is the info of a source, as the source's functions receive it.
     init(info: UnsafeRawPointer?) {
         self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: PortSource.self)
     }
 
-    /// Creates a source, which is not yet the port's, and its info. nil with ENOMEM. Any thread that has a context.
+    /// Creates a source that is not the port's yet, and its info. Returns nil with ENOMEM if out of memory. Any thread that has a context.
     fileprivate static func make(_ port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> PortSourcePointer? {
         guard let memory = malloc(MemoryLayout<PortSource>.size) else {
             systemError = ENOMEM
@@ -74,8 +75,8 @@ extension PortSourcePointer {
 
     // MARK: where the source is
 
-    /// Notes whether the source is in a mode of a loop now. Called after each change: two threads may report in a different order from that
-    /// of their changes, but the last one to look sees the truth. Any thread, without a lock.
+    /// Records whether the source is in a mode of a loop, and makes connections follow it. Called after each change. Two threads may report
+    /// their changes in a different order, but the last one to check sees the truth. Any thread; call without a lock held.
     fileprivate func update(_ attachment: PortSource.Attachment) {
         guard let source = pointee.source else { return }
         let queue = pointee.port.queue
@@ -104,7 +105,7 @@ extension PortSourcePointer {
         removedMode?.release()
     }
 
-    /// The index of an attachment in the list; nil if it is not there. Under the senders' lock.
+    /// The index of an attachment in the list; nil if it is not there. The caller holds the senders' lock.
     private func index(of attachment: PortSource.Attachment) -> Int? {
         for index in 0..<pointee.attachments.count
         where pointee.attachments[index].loop == attachment.loop && pointee.attachments[index].mode.equals(attachment.mode) {
@@ -113,8 +114,8 @@ extension PortSourcePointer {
         return nil
     }
 
-    /// Retries what failed for lack of memory, in all modes of the loop: the mode in question may not be the one that runs. The loop's
-    /// thread, without a lock.
+    /// Retries what has failed for lack of memory, in all modes of the loop, since the mode in question may not be the one that runs. Loop
+    /// thread only; call without a lock held.
     func resyncIfNeeded(on loop: RunLoopPointer) { if pointee.needsResync.load(ordering: .relaxed) != 0 { resync(on: loop) } }
 
     private func resync(on loop: RunLoopPointer) {
@@ -131,17 +132,17 @@ extension PortSourcePointer {
     }
 }
 
-/// The schedule and the cancel function: the source was added to a mode of a loop, or removed from it.
+/// The schedule and the cancel function of the source, called after it was added to a mode of a loop, or removed from it.
 private func updateSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop, let mode else { return }
     PortSourcePointer(info: info).update(
         PortSource.Attachment(loop: Handle.storage(UnsafeRawPointer(loop)), mode: Handle.storage(UnsafeRawPointer(mode))))
 }
 
-// What a queue does with the source of its port.
+// What a queue does with its port's source.
 
 extension PortQueuePointer {
-    /// `PortPointer.source` of the port that has this queue. Without a lock.
+    /// `source(order:_:)` of the port that has this queue. Call without a lock held.
     func source(of port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         lockSenders()
         let known = knownSourceLocked
@@ -150,7 +151,7 @@ extension PortQueuePointer {
         if known != nil || !isOpen { return known }
         guard let new = PortSourcePointer.make(port, order: order, threadContext), let source = new.pointee.source else { return nil }
         lockSenders()
-        // Another thread may have been faster, or have invalidated the port.
+        // Another thread may have created a source meanwhile, or invalidated the port.
         let other = knownSourceLocked
         let isNew = other == nil && isOpenLocked
         if isNew {
@@ -163,20 +164,20 @@ extension PortQueuePointer {
         return other
     }
 
-    /// The port's source, if there is a valid one, with a reference for the caller. Under the senders' lock; may release it and take it
-    /// again.
+    /// The port's source, if there is a valid one, with a reference for the caller. The caller holds the senders' lock, which this may
+    /// release and take again.
     private var knownSourceLocked: SourcePointer? {
         guard let source = sharedSourceLocked else { return nil }
         if source.pointee.item.has(.valid) { return source }
-        // If this is the last reference to an invalidated source, its release function takes the lock.
+        // If this is the last reference to an invalidated source, its release function takes the senders' lock.
         unlockSenders()
         source.release()
         lockSenders()
         return nil
     }
 
-    /// Puts a message in; signals the source and wakes its loops if that is not done yet. O(1); a system call only if a loop sleeps. Any
-    /// thread; calls no user code.
+    /// Puts a message in. If the queue was not signalled, signals the source and wakes its loops. O(1); a system call only if a loop
+    /// sleeps. Any thread; calls no user code.
     @inline(__always)
     func put(_ message: QueuedMessage) -> PortQueue.Outcome {
         var wake: RunLoopPointer?
@@ -188,7 +189,7 @@ extension PortQueuePointer {
         return outcome
     }
 
-    /// `put` that waits for room: `full` at the deadline.
+    /// `put`, but waits for room: returns `full` only at the deadline.
     @inline(never)
     func put(_ message: QueuedMessage, until deadline: Instant) -> PortQueue.Outcome {
         while true {
@@ -197,8 +198,8 @@ extension PortQueuePointer {
         }
     }
 
-    /// Signals the source. Returns the loop to wake if there is exactly one, so that the caller can wake it after unlocking; wakes
-    /// several itself. Under the senders' lock, which keeps the source alive.
+    /// Signals the source. If it is in exactly one loop and mode, returns that loop, so that the caller can wake it after unlocking;
+    /// otherwise wakes all its loops. The caller holds the senders' lock, which keeps the source alive.
     @inline(never)
     fileprivate func signalLocked() -> RunLoopPointer? {
         guard let portSource = pointee.portSource, let source = portSource.pointee.source else { return nil }
@@ -208,7 +209,7 @@ extension PortQueuePointer {
         return nil
     }
 
-    /// There was no memory for something that concerns the source: lets its loops try again. Any thread, without the senders' lock.
+    /// Makes the source's loops retry something for which there was no memory. Any thread; call without the senders' lock held.
     @inline(never)
     func requestResync() {
         lockSenders()
@@ -218,16 +219,16 @@ extension PortQueuePointer {
         wake?.wakeUpSlow()
     }
 
-    /// Takes the next message out; nil if there is none. If there was one, signals the source again, since the loop has taken its signal in
-    /// order to perform it: for a nested run, and for messages that arrive meanwhile. If there was none, clears the signal. `inStream`: see
-    /// `takeLocked`. `onTaken` is called under the receivers' lock. The loop's thread.
+    /// Takes the next message out; nil if there is none. If there was one, signals the source again, since the loop has consumed its signal
+    /// in order to perform it: for a nested run, and for messages that arrive meanwhile. If there was none, clears the signal. `inStream`:
+    /// see `takeLocked`. `onTaken` is called under the receivers' lock. Loop thread only.
     @inline(__always)
     func takeNext(_ portSource: PortSourcePointer, inStream: Bool, onTaken: () -> Void = {}) -> QueuedMessage? {
         lockReceivers()
         let queued = takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source?.takeSignal() }
         if queued != nil {
             onTaken()
-            // If the port has another source by now, that one was signalled when it was made (`source(of:)`); signalling this one is
+            // If the port has another source by now, that was signalled when it was created (`source(of:)`), and signalling this one is
             // harmless.
             if let source = portSource.pointee.source, !source.isSignalled { source.signal() }
         }
@@ -236,7 +237,8 @@ extension PortQueuePointer {
         return queued
     }
 
-    /// The queue is closed, so the source ends, if there is one. Any thread, without a lock; a second call has no effect.
+    /// Invalidates the port's source, if there is one, because the queue is closed. Any thread; call without a lock held. A second call has
+    /// no effect.
     @inline(never)
     func invalidateSource() {
         lockSenders()
@@ -247,15 +249,15 @@ extension PortQueuePointer {
         source.release()
     }
 
-    /// The port's source, valid or not, with a reference for the caller. Under the senders' lock, which makes a source that is being
-    /// destroyed wait before its memory is freed.
+    /// The port's source, valid or not, with a reference for the caller. The caller holds the senders' lock: a source that is being
+    /// destroyed takes it before its memory is freed.
     private var sharedSourceLocked: SourcePointer? {
         guard let source = pointee.portSource?.pointee.source, source.retainIfAlive() else { return nil }
         return source
     }
 
-    /// The source's attachment before `index`, which is set to that attachment's index; nil if there is none. For a walk from the end
-    /// during which attachments may come and go. Its mode is retained for the caller. Any thread, without the senders' lock.
+    /// Returns the source's attachment before `index`, which is set to that attachment's index; nil if there is none. For a walk from the
+    /// end, during which attachments may come and go. Retains the mode for the caller. Any thread; call without the senders' lock held.
     func attachment(before index: inout Int) -> PortSource.Attachment? {
         lockSenders()
         defer { unlockSenders() }
@@ -266,7 +268,7 @@ extension PortQueuePointer {
         return portSource.pointee.attachments[index]
     }
 
-    /// Whether the port's source is in a loop. Any thread, without the senders' lock.
+    /// Whether the port's source is in a loop. Any thread; call without the senders' lock held.
     func isServed(by loop: RunLoopPointer) -> Bool {
         lockSenders()
         defer { unlockSenders() }
