@@ -5,17 +5,19 @@ import Synchronization
 // them is in `Endpoint.swift`.
 
 extension EndpointPointer {
-    /// The descriptor, -1 after invalidation. Any thread.
+    /// The descriptor; -1 after invalidation. Any thread.
     var nativeDescriptor: Int32 { state.isValid ? pointee.fd : -1 }
 
     // MARK: arming
 
-    /// Updates the source if an armed event is not registered; otherwise takes no lock. Any thread that has a loop.
+    /// Updates the source if an armed event is not registered; otherwise takes no lock. Any thread that has a loop; call without a lock
+    /// held.
     func updateInterest(_ now: EndpointState) {
         if now.needsUpdate { updateInterestSlow() }
     }
 
-    /// Registers exactly the armed events with the source, whether more or fewer than before. Any thread that has a loop.
+    /// Registers exactly the armed events with the source, whether these are more or fewer than before. Any thread that has a loop; call
+    /// without a lock held.
     func updateInterestSlow() {
         Endpoints.mutex.lock()
         defer { Endpoints.mutex.unlock() }
@@ -25,7 +27,7 @@ extension EndpointPointer {
             let seen = state
             RunLoopPointer.setInterest(of: source) { seen.armed }
             settled = update { state in
-                // Another thread has changed the state meanwhile, and may have relied on what was registered then.
+                // Another thread has changed the state meanwhile, and may have relied on what was registered at that time.
                 if state.armed != seen.armed { return false }
                 state.setRegistered(seen.armed)
                 return true
@@ -34,7 +36,7 @@ extension EndpointPointer {
     }
 
     /// Makes sleeping loops of other threads check the descriptor, after a change that the kernel does not report. Any thread that has a
-    /// loop.
+    /// loop; call without a lock held.
     func recheck() {
         Endpoints.mutex.lock()
         if let source = pointee.source { RunLoopPointer.recheck(source) }
@@ -43,8 +45,8 @@ extension EndpointPointer {
 
     // MARK: calling
 
-    /// Brings the source up to date after an event that the client did not wait for, or finishes an invalidation after a call. The loop's
-    /// thread, without its lock; may close the descriptor and call the context's release.
+    /// Brings the source up to date after an event that the client did not wait for, or finishes an invalidation after a callback. Loop
+    /// thread only; call without its lock held. May close the descriptor and call the context's release.
     @inline(never)
     func reconcile() -> DispatchResult {
         let now = state
@@ -52,8 +54,8 @@ extension EndpointPointer {
         return .unwanted
     }
 
-    /// Ends a call that was counted by `update`, and arms events in the same step. The loop's thread; may close the descriptor and call the
-    /// context's release.
+    /// Ends a callback that was counted by `update`, and arms events in the same step. Loop thread only; call without a lock held. May
+    /// close the descriptor and call the context's release.
     func endCall(_ arm: (inout EndpointState) -> Void) {
         let now = update { state in
             state.bits &-= EndpointState.callUnit
@@ -63,8 +65,8 @@ extension EndpointPointer {
         if now.isValid { updateInterest(now) } else { finishIfIdle(now) }
     }
 
-    /// Ends a call without arming anything, because its thread has ended in it; always `.unwanted`. May close the descriptor and call the
-    /// context's release.
+    /// Ends a callback without arming anything, because its thread has ended in it. Always returns `.unwanted`. May close the descriptor
+    /// and call the context's release.
     func cancelCall() -> DispatchResult {
         let now = update { state in
             if state.activeCalls == 0 { return false }
@@ -75,7 +77,7 @@ extension EndpointPointer {
         return .unwanted
     }
 
-    /// Finishes an invalidation that has waited for the call that has just ended.
+    /// Finishes an invalidation that was waiting for the callback that has just ended.
     @inline(never)
     private func finishIfIdle(_ now: EndpointState) {
         if now.activeCalls == 0 && now.has(EndpointState.awaitsLastUser) { finishOnce(0) }
@@ -83,23 +85,23 @@ extension EndpointPointer {
 
     // MARK: using the descriptor
 
-    /// Keeps the descriptor open until `endUse`. False if the endpoint is invalid; this may then close the descriptor and call the context's
-    /// release, as `endUse`. One atomic addition. Any thread that has a loop.
+    /// Keeps the descriptor open until `endUse`. Returns false if the endpoint is invalid; this may then close the descriptor and call the
+    /// context's release, like `endUse`. One atomic addition. Any thread that has a loop; call without a lock held.
     func beginUse() -> Bool {
         if pointee.uses.wrappingAdd(Endpoint.useUnit, ordering: .acquiringAndReleasing).oldValue & Endpoint.invalidated == 0 { return true }
         endUse()
         return false
     }
 
-    /// Ends a use that `beginUse` has begun. One atomic subtraction. Any thread that has a loop; may close the descriptor and call the
-    /// context's release.
+    /// Ends a use that `beginUse` has begun. One atomic subtraction. Any thread that has a loop; call without a lock held. May close the
+    /// descriptor and call the context's release.
     func endUse() {
         let now = pointee.uses.wrappingSubtract(Endpoint.useUnit, ordering: .acquiringAndReleasing).newValue
         if now & Endpoint.invalidated != 0 { finishOnce(0) }
     }
 
-    /// Finishes an invalidation unless the endpoint is in use, apart from `ownCalls` of this thread. Exactly one of several threads does
-    /// so.
+    /// Finishes an invalidation, unless the endpoint is in use other than by `ownCalls` callbacks on this thread. If several threads get
+    /// here, exactly one of them finishes it.
     @inline(never)
     private func finishOnce(_ ownCalls: UInt32) {
         let mine = update { state in
@@ -113,8 +115,9 @@ extension EndpointPointer {
 
     // MARK: the source
 
-    /// The endpoint's run loop source, made if there is none, or the last one was invalidated, with a reference for the caller; nil if the
-    /// endpoint is invalid, or if out of memory. `callsClient`: see `ItemHeader`. A thread that has a loop.
+    /// Returns the endpoint's run loop source, with a reference for the caller. Creates one if there is none, or if the last one was
+    /// invalidated. Returns nil if the endpoint is invalid, or if out of memory. `callsClient`: see `ItemFlags`. `threadContext` is the
+    /// calling thread's, which has a loop. Call without a lock held.
     func source(
         order: Int, callsClient: Bool, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer,
         _ threadContext: ThreadContextPointer
@@ -150,9 +153,10 @@ extension EndpointPointer {
 
     // MARK: the end
 
-    /// Invalidates in CFSocket's order: marks the endpoint as invalid, stops watching, closes the descriptor if `closes`, calls the context's
-    /// release, invalidates the source. If other threads are using the descriptor, the last of them closes it and calls release. False if the
-    /// endpoint was invalid already. Any thread that has a loop; calls the context's release and the source's cancel.
+    /// Invalidates in CFSocket's order: marks the endpoint as invalid, stops watching, closes the descriptor if `closes`, calls the
+    /// context's release, invalidates the source. If other threads are using the descriptor, the last of them closes it and calls release.
+    /// Returns false if the endpoint was invalid already. Any thread that has a loop; call without a lock held. Calls the context's release
+    /// and the source's cancel.
     @inline(never)
     func invalidate(closes: Bool) -> Bool {
         let ownCalls = ThreadContextPointer.current.map { RunLoopPointer($0).dispatchDepth(of: self) } ?? 0
@@ -162,7 +166,7 @@ extension EndpointPointer {
                 state.clear(EndpointState.valid | EndpointState.armedRead | EndpointState.armedWrite)
                 let uses = pointee.uses.bitwiseOr(Endpoint.invalidated, ordering: .acquiringAndReleasing).oldValue
                 if state.activeCalls > ownCalls || uses >= Endpoint.useUnit {
-                    // Counts as a call, so that no other thread closes the descriptor while it is still watched.
+                    // Counts as a call, so that no other thread closes the descriptor while it is watched.
                     state.bits += EndpointState.callUnit
                     state.set(EndpointState.awaitsLastUser)
                     if closes { state.set(EndpointState.closesDescriptor) }
@@ -193,21 +197,22 @@ extension EndpointPointer {
 
     // MARK: memory
 
-    /// Memory for a descriptor object or a socket; nil with ENOMEM. `threadContext`: the calling thread's.
+    /// Allocates memory for a descriptor object or a socket. Returns nil with ENOMEM if there is none. `threadContext` is the calling
+    /// thread's.
     static func allocate(_ threadContext: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         let memory = Endpoint.slab.allocate(threadContext)
         if memory == nil { systemError = ENOMEM }
         return memory
     }
 
-    /// Returns the memory to the slab; there are no references any more. Any thread.
+    /// Returns the memory of an endpoint without references to the slab. Any thread.
     func destroy() {
         pointee.item.object.tag = 0
         Endpoint.slab.deallocate(self)
     }
 
-    /// The end of an invalidation: closes the descriptor if `closes`, runs the cleanups of calls that a fork() has cut off, and calls the
-    /// context's release.
+    /// The end of an invalidation: closes the descriptor if `closes`, runs the cleanup handlers of callbacks that a fork() has cut off, and
+    /// calls the context's release.
     private func finish(closes: Bool) {
         if closes && pointee.fd >= 0 { Descriptor.close(pointee.fd) }
         while let cleanup = Registry.takeAbandonedCleanup(of: self) { cleanup.run() }

@@ -1,32 +1,33 @@
 import CLinux
 import Synchronization
 
-/// All endpoints: the lock for their rare changes, and the table of sockets by descriptor.
+/// All endpoints (descriptor objects and sockets): the lock for their rare changes, and the table of sockets by descriptor.
 enum Endpoints {
-    /// Taken before any lock of a loop. Guards the endpoints' sources and the table. Calls no user code.
+    /// Guards the endpoints' sources, the table, and the last known addresses of sockets. Taken before the lock of any loop. No user code
+    /// is called under it.
     static let mutex = Mutex()
 
-    /// The socket on each descriptor number. The table holds a reference, so a socket lives until it is invalidated, as in CFSocket.
+    /// The socket on each descriptor number. The table holds references, so a socket lives until it is invalidated, as in CFSocket.
     private nonisolated(unsafe) static var sockets = PlainList<SocketPointer?>()
 
-    /// Whether fork() takes the mutex, so that a child finds it free and the table consistent.
+    /// Registers the fork handlers at the first use. fork() takes the mutex, so that a child finds it free and the table consistent.
     private static let forkIsPrepared: Bool = {
         Thread.prepareFork(before: { mutex.lock() }, inParent: { mutex.unlock() }, inChild: { afterForkInChild() })
         return true
     }()
 
-    /// In the child: forgets threads that were using a descriptor, as they do not exist here. Otherwise a socket would count as in use for
-    /// good, and invalidating it would never close the descriptor.
+    /// In the child: forgets that threads which do not exist here were using a descriptor. Otherwise a socket would count as in use
+    /// permanently, and invalidating it would never close the descriptor.
     private static func afterForkInChild() {
         for fd in 0..<sockets.count { sockets[fd]?.endpoint.resetUsesAfterFork() }
         if files >= 0 { replaceFilesAfterFork() }
         mutex.unlock()
     }
 
-    /// Must be called before the first endpoint is made. Any thread.
+    /// Prepares for fork(). Call before the first endpoint is created. Any thread.
     static func prepare() { _ = forkIsPrepared }
 
-    /// The valid socket on a descriptor, with a reference for the caller; nil if there is none. O(1). Any thread.
+    /// Returns the valid socket on a descriptor, with a reference for the caller; nil if there is none. O(1). Any thread.
     static func socket(on fd: Int32) -> SocketPointer? {
         mutex.lock()
         defer { mutex.unlock() }
@@ -38,12 +39,12 @@ enum Endpoints {
     /// The result of `add`.
     enum Outcome {
         case added
-        /// Another thread has added this socket for the same descriptor; with a reference for the caller.
+        /// Another thread has added a socket for this descriptor. The value is that socket, with a reference for the caller.
         case found(SocketPointer)
         case outOfMemory
     }
 
-    /// Adds a socket to the table. Amortised O(1). Any thread.
+    /// Adds a socket, and a reference to it, to the table. Amortized O(1). Any thread.
     static func add(_ socket: SocketPointer) -> Outcome {
         let fd = Int(socket.endpoint.pointee.fd)
         mutex.lock()
@@ -59,8 +60,8 @@ enum Endpoints {
         return .added
     }
 
-    /// Removes a socket from the table, before its descriptor is closed; the caller has to release the table's reference. False if it was
-    /// not in the table. O(1). Any thread.
+    /// Removes a socket from the table, before its descriptor is closed. Returns true if the caller has to release the table's reference,
+    /// false if the socket was not in the table. O(1). Any thread.
     static func remove(_ socket: SocketPointer) -> Bool {
         let fd = Int(socket.endpoint.pointee.fd)
         mutex.lock()
@@ -73,20 +74,21 @@ enum Endpoints {
 
     // MARK: files that look the same
 
-    /// An epoll with those descriptors in the table that are not kernel sockets (`Descriptor.identity` cannot tell one eventfd from
-    /// another). The loops' epolls do not have all of them. It is never waited on: epoll forgets a closed file, so it can tell whether a
-    /// number still refers to the same one. -1 while there is none.
+    /// An epoll instance that contains the table's descriptors other than kernel sockets, because `Descriptor.identity` cannot tell one
+    /// eventfd from another. The loops' epolls do not contain all of them. It is never waited on: epoll forgets a file that was closed, so
+    /// it knows whether a number still refers to the same one. -1 while there is none. Guarded by the mutex.
     private nonisolated(unsafe) static var files: Int32 = -1
     private nonisolated(unsafe) static var fileCount = 0
 
-    /// Whether the descriptor of a socket in the table refers to another file than when the socket was made, which its identity does not
-    /// show. At most one system call. Any thread.
+    /// Whether the descriptor of a socket in the table refers to another file than when the socket was created, if its identity does not
+    /// show that. At most one system call. Any thread.
     static func hasLostFile(_ socket: SocketPointer) -> Bool {
         mutex.lock()
         defer { mutex.unlock() }
         return socket.pointee.isFileKnown && !has(socket.endpoint.pointee.fd, in: files)
     }
 
+    /// Whether an epoll still knows the file that a descriptor refers to. One system call.
     private static func has(_ fd: Int32, in files: Int32) -> Bool {
         if files < 0 { return false }
         return preservingSystemError {
@@ -95,8 +97,8 @@ enum Endpoints {
         }
     }
 
-    /// No effect if descriptors or memory run out, or if epoll refuses the file. The latter is a regular file: reopened, it is the same
-    /// file. Under the mutex.
+    /// Adds the file of a socket to `files`, if its identity does not tell it from others. No effect if descriptors or memory run out, or
+    /// if epoll refuses the file. That is then a regular file: opened again, it is the same file. The caller holds the mutex.
     private static func noteFile(of socket: SocketPointer) {
         if socket.pointee.identity == 0 || Descriptor.isOfSocket(socket.pointee.identity) { return }
         preservingSystemError {
@@ -112,12 +114,12 @@ enum Endpoints {
         }
     }
 
-    /// Under the mutex.
+    /// Removes the file of a socket from `files`, which is closed once it is empty. The caller holds the mutex.
     private static func removeFile(of socket: SocketPointer) {
         if !socket.pointee.isFileKnown { return }
         socket.pointee.isFileKnown = false
         fileCount -= 1
-        // Close it only if it is certainly ours: a program that closes all descriptors may have reused the number.
+        // Closed only if it is certainly our epoll: a program that closes all descriptors may have reused the number.
         if Epoll.remove(files, socket.endpoint.pointee.fd) && fileCount == 0 { closeFiles() }
     }
 
@@ -126,8 +128,8 @@ enum Endpoints {
         files = -1
     }
 
-    /// In the child, which shares the epoll with its parent. A file lost before the fork is left out, so the child also sees that it is
-    /// lost. Under the mutex.
+    /// In the child, which shares the epoll with its parent: replaces it. A file that was lost before the fork is left out, so that the
+    /// child sees that it is lost, too. The caller holds the mutex.
     private static func replaceFilesAfterFork() {
         let shared = files
         files = -1

@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLFileDescriptor: calls its client once each time a callback is enabled.
+/// RLFileDescriptor: calls its callback once each time the callback is enabled.
 struct FileDescriptorStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .fileDescriptor }
 
@@ -16,15 +16,15 @@ struct FileDescriptorStorage: ObjectStorage, ~Copyable {
 typealias FileDescriptorPointer = UnsafeMutablePointer<FileDescriptorStorage>
 
 extension FileDescriptorPointer {
-    /// The object whose source has this info. O(1).
+    /// The descriptor object behind the info of its source. O(1).
     private init(info: UnsafeRawPointer?) {
         self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: FileDescriptorStorage.self)
     }
 
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
-    /// Creates a descriptor object with one reference; nil with ENOMEM. `context.info` is retained already; `threadContext` is the calling
-    /// thread's.
+    /// Creates a descriptor object with one reference. Returns nil with ENOMEM if out of memory. The caller has retained `context.info`.
+    /// `threadContext` is the calling thread's.
     static func create(
         _ fd: Int32, closesOnInvalidate: Bool, _ callout: EndpointCallout.OfDescriptor?, _ context: ClientContext,
         _ threadContext: ThreadContextPointer
@@ -41,17 +41,18 @@ extension FileDescriptorPointer {
     }
 
     /// Releases a reference; the last one invalidates the object, which may call the context's release, and frees it. Any thread that has a
-    /// loop.
+    /// loop; call without a lock held.
     func release() {
         if !endpoint.pointee.item.object.release() { return }
         invalidate()
         endpoint.destroy()
     }
 
-    /// RLFileDescriptorInvalidate. Any thread that has a loop; calls the context's release.
+    /// RLFileDescriptorInvalidate. Any thread that has a loop; call without a lock held. Calls the context's release.
     func invalidate() { _ = endpoint.invalidate(closes: pointee.closesOnInvalidate) }
 
-    /// RLFileDescriptorCreateRunLoopSource; nil if the object is invalid or out of memory. `threadContext`: the calling thread's.
+    /// RLFileDescriptorCreateRunLoopSource. Returns nil if the object is invalid, or if out of memory. `threadContext` is the calling
+    /// thread's.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         let common = SourceDetail(release: { FileDescriptorPointer(info: $0).release() })
         guard let detail = SourceDetailPointer.shared(FileDescriptorStorage.sourceDetail, common) else { return nil }
@@ -80,7 +81,7 @@ extension FileDescriptorPointer {
         if let now { endpoint.updateInterest(now) }
     }
 
-    /// RLFileDescriptorDisableCallBacks. Any thread. epoll is told only when it next reports such an event.
+    /// RLFileDescriptorDisableCallBacks. Any thread. epoll is updated only when it next reports such an event.
     func disable(_ events: Events) {
         _ = endpoint.update { state in
             state.disarm(events)

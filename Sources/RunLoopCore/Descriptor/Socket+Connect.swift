@@ -1,17 +1,17 @@
 import CLinux
 import Synchronization
 
-// What clients do with a socket's descriptor. Any thread that has a run loop. Failures set errno.
+// What clients do with a socket's descriptor. Any thread that has a run loop; call without a lock held. Failures set errno.
 
 extension SocketPointer {
-    /// The result of an operation, with the values of the public header.
+    /// The result of an operation. The values are those of RLSocket.h.
     enum Outcome: Int {
         case success = 0
         case error = -1
         case timedOut = -2
     }
 
-    /// Calls `body` with the descriptor, which is not closed while `body` runs. Returns `.error` with EBADF if the socket is invalid.
+    /// Calls `body` with the descriptor, which stays open while `body` runs. Returns `.error` with EBADF if the socket is invalid.
     private func withDescriptor(_ body: (Int32) -> Outcome) -> Outcome {
         guard endpoint.beginUse() else {
             systemError = EBADF
@@ -22,8 +22,8 @@ extension SocketPointer {
         return outcome
     }
 
-    /// RLSocketSetAddress: binds and listens; a socket that cannot listen is only bound. A stream socket may bind an address that closed
-    /// connections still occupy, unless its flags forbid that.
+    /// RLSocketSetAddress: binds the socket, and listens if it can. A stream socket may bind an address that closed connections still
+    /// occupy, unless its flags forbid that.
     func setAddress(_ address: DataPointer) -> Outcome {
         withDescriptor { fd in
             if isStream && flags & SocketStorage.doesNotReuseAddress == 0 { Sockets.reuseAddress(fd) }
@@ -33,7 +33,7 @@ extension SocketPointer {
         }
     }
 
-    /// RLSocketConnectToAddress. If `seconds` is negative, connects in the background; if it is 0, waits as long as it takes.
+    /// RLSocketConnectToAddress. If `seconds` is negative, connects in the background; if it is 0, waits without limit.
     func connect(to address: DataPointer, seconds: Double) -> Outcome {
         withDescriptor { fd in
             let wasBlocking = seconds != 0 && Sockets.setBlocking(fd, false)
@@ -62,8 +62,8 @@ extension SocketPointer {
         return .error
     }
 
-    /// Arms reading again, which may have been disarmed if the source was in a loop before the socket was connected, and makes sleeping loops
-    /// of other threads look at the socket.
+    /// Arms reading again, which may have been disarmed if the source was in a loop before the socket was connected. Then makes sleeping
+    /// loops of other threads check the socket.
     private func rearmAfterConnect() {
         if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
         let now = endpoint.update { state in
@@ -76,8 +76,9 @@ extension SocketPointer {
         endpoint.recheck()
     }
 
-    /// RLSocketSendData: sends all of `data`, unless there is an error or the time runs out. If `seconds` is not positive, a blocking socket
-    /// blocks, and a non-blocking one sends what fits. Not all sent is `.error`: with EAGAIN if nothing was sent, ETIMEDOUT if a part was.
+    /// RLSocketSendData: sends all of `data`, unless there is an error or the time runs out. If `seconds` is not positive, a blocking
+    /// socket blocks, and a non-blocking one sends what fits. For lack of room, returns `.error`, with EAGAIN if nothing was sent and
+    /// ETIMEDOUT if a part was.
     func send(_ data: DataPointer, to address: DataPointer?, seconds: Double) -> Outcome {
         withDescriptor { fd in
             if isStream && data.pointee.count == 0 {
@@ -109,7 +110,7 @@ extension SocketPointer {
         }
     }
 
-    /// RLSocketSendBytes. Returns how many bytes have been sent, or -1 with errno. Never waits.
+    /// RLSocketSendBytes. Returns how many bytes were sent, or -1 with errno. Never waits.
     func send(_ bytes: UnsafePointer<UInt8>, count: Int, to address: DataPointer?) -> Int {
         var result = -1
         _ = withDescriptor { fd in
@@ -123,11 +124,11 @@ extension SocketPointer {
         return result
     }
 
-    /// RLSocketCopyAddress: the current address, else the last known one; nil with errno if there is none. The caller owns a reference to
-    /// the result.
+    /// RLSocketCopyAddress: the current address, or else the last known one; nil with errno if there is none. The caller owns a reference
+    /// to the result.
     var address: DataPointer? { withUnsafeMutablePointer(to: &pointee.lastAddress) { refresh($0, ofPeer: false) } }
 
-    /// RLSocketCopyPeerAddress: the current address of the other side, else the last known one; nil with errno if there is none, or if the
+    /// RLSocketCopyPeerAddress: the current address of the peer, or else the last known one; nil with errno if there is none, or if the
     /// socket is invalid. The caller owns a reference to the result.
     var peerAddress: DataPointer? {
         if !endpoint.state.isValid {
@@ -137,8 +138,8 @@ extension SocketPointer {
         return withUnsafeMutablePointer(to: &pointee.lastPeerAddress) { refresh($0, ofPeer: true) }
     }
 
-    /// Returns the socket's current address, or its peer's, and remembers it in `last`. If there is none now, returns `last`. The caller
-    /// owns a reference to the result.
+    /// Returns the socket's current address, or its peer's, and remembers it in `last`. If there is none at present, returns `last`. The
+    /// caller owns a reference to the result.
     private func refresh(_ last: UnsafeMutablePointer<DataPointer?>, ofPeer: Bool) -> DataPointer? {
         var address = SocketAddress()
         let error = systemError
@@ -161,8 +162,9 @@ extension SocketPointer {
 }
 
 extension SocketAddress {
-    /// The address that `body` fills in; the caller owns a reference. Memory is allocated before `body` asks the kernel, so that nothing that
-    /// comes with an address (a connection, a datagram) is taken and then lost. nil if out of memory, and then `body` has not been called.
+    /// Returns the address that `body` fills in as data; the caller owns a reference. Memory is allocated before `body` calls the kernel,
+    /// so that nothing that comes with an address (a connection, a datagram) is taken and then lost. If out of memory, returns nil without
+    /// calling `body`.
     static func data(_ body: (inout SocketAddress) -> Void) -> DataPointer? {
         DataPointer.create(capacity: MemoryLayout<sockaddr_storage>.size) { bytes in
             var address = SocketAddress()

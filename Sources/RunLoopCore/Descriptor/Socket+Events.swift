@@ -2,24 +2,24 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// A socket handles the events of its descriptor. The loop's thread, without a lock; calls user code.
+// How a socket handles the events of its descriptor. Loop thread only; called without a lock held. Calls user code.
 
 extension SocketPointer {
-    /// What is to be done for the events, decided before the first callback: a callback type that this one disables is still called this
-    /// time, as in CFSocket.
+    /// What to do about the events. This is decided before the first callback: if that one disables another type of callback, the other is
+    /// still called this time, as in CFSocket.
     private struct Plan {
         var reads = false
         var writes = false
         /// The connection is established, or has failed.
         var connects = false
-        /// From getsockopt(SO_ERROR); 0: none.
+        /// From getsockopt(SO_ERROR); 0 if there is none.
         var error: Int32 = 0
-        /// There is nothing to read, and never will be: the client is called one last time.
+        /// There is nothing to read, and never will be: the callback is called one last time.
         var isAtEnd = false
     }
 
-    /// The event handler of the socket's source; see `SourceFunction.EventHandler`. A client with only a read callback is called by the loop
-    /// directly; this handler then gets everything else.
+    /// The event handler of the socket's source; see `SourceFunction.EventHandler`. If the socket has a read callback and its context has
+    /// no retain, the loop calls the client directly when the socket is merely readable; this handler then gets all other events.
     func handleEvents(_ ready: Events, reported: Events) -> DispatchResult {
         if reported.isEmpty { return endpoint.cancelCall() }
         if ready.isEmpty { return endpoint.reconcile() }
@@ -36,7 +36,7 @@ extension SocketPointer {
         return outcome
     }
 
-    /// Finds out what is to be done, and disarms the events that lead to it. False if there is nothing to do.
+    /// Decides what to do, and disarms the events that lead to it. Returns false if there is nothing to do.
     @inline(__always)
     private func begin(_ ready: Events, _ reported: Events, _ plan: inout Plan) -> Bool {
         guard disarm(ready, &plan) else {
@@ -51,7 +51,8 @@ extension SocketPointer {
         return true
     }
 
-    /// Disarms the events that are about to be delivered, and counts a call, which keeps the descriptor open. False if none of them is armed.
+    /// Disarms the events that are about to be delivered, and counts a callback, which keeps the descriptor open. Returns false if none of
+    /// them is armed.
     @inline(__always)
     private func disarm(_ ready: Events, _ plan: inout Plan) -> Bool {
         endpoint.update { state in
@@ -72,7 +73,8 @@ extension SocketPointer {
     /// Whether the flags say that callbacks of this type are enabled again after each call.
     private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
 
-    /// Rearms events according to the flags; closes the descriptor if the socket was invalidated meanwhile and this is its last user.
+    /// Ends the callback, and arms events again as the flags say. If the socket was invalidated meanwhile and this was its last user,
+    /// closes the descriptor.
     @inline(__always)
     private func end(_ plan: Plan) {
         let rereads = plan.reads && !plan.isAtEnd && reenables(pointee.callBacks.reading)
@@ -83,7 +85,7 @@ extension SocketPointer {
         }
     }
 
-    /// Makes the callbacks, each only if the one before has not invalidated the socket.
+    /// Calls the callback for each planned type, as long as the one before has not invalidated the socket.
     @inline(__always)
     private func call(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var outcome = DispatchResult.unwanted
@@ -103,14 +105,14 @@ extension SocketPointer {
         return outcome
     }
 
-    /// Calls the client's function, if there is one.
+    /// Calls the client's callback, if there is one.
     @inline(__always)
     private func call(_ type: SocketCallBacks, _ address: DataPointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?) {
         guard let callout = endpoint.pointee.callout.ofSocket else { return }
         RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(handle, UInt(type.rawValue), address?.handle, data, info, callout)
     }
 
-    /// Makes the read, data or accept callback, whichever the socket has.
+    /// Calls the client for what the socket reads: read, data or accept.
     @inline(__always)
     private func read(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         switch pointee.callBacks.reading {
@@ -129,10 +131,11 @@ extension SocketPointer {
 
     /// How much is read from a stream at once, as in CFSocket.
     private static var chunkSize: Int { 32 * 1024 }
+    /// The most that is read of one message.
     private static var largestMessage: Int { 64 * 1024 }
 
-    /// Reads one chunk, or one message, and passes it to the client. The end of a stream, or an error, is passed as no bytes, and then the
-    /// socket is invalidated.
+    /// Reads one chunk of a stream, or one message, and passes it to the client. The end of a stream, or an error, is passed as data of
+    /// length 0, after which a stream is invalidated.
     private func readData(_ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var count = 0
         var failure: SystemError?
@@ -165,8 +168,8 @@ extension SocketPointer {
 
     // MARK: clients
 
-    /// Accepts one client. If the process has no descriptor left, this is repeated a little later; the client waits in the kernel's queue.
-    /// A socket that does not listen is not armed again (`isAtEnd`).
+    /// Accepts one client. If the process has no descriptor left, this is repeated a little later, while the client waits in the kernel's
+    /// queue. Sets `isAtEnd` if the socket does not listen, so that it is not armed again.
     private func acceptClient(_ isAtEnd: inout Bool, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var fd: Int32 = -1
         var failure: SystemError?
@@ -180,7 +183,7 @@ extension SocketPointer {
             return failure.isShortage ? .tryLater : .unwanted
         }
         guard let callout = endpoint.pointee.callout.ofSocket else {
-            // The client has no function to pass the address to.
+            // There is no callback to pass the accepted descriptor to.
             Descriptor.close(fd)
             return .handled
         }
@@ -195,7 +198,7 @@ extension SocketPointer {
     }
 }
 
-// Cleanup if the thread ends in a socket's function.
+// Cleanup of a thread that has ended in a socket's callback.
 
 /// Releases the info that was retained for the call.
 private func releaseInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) {
@@ -203,7 +206,7 @@ private func releaseInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutabl
     if context.retain != nil { context.released(info) }
 }
 
-/// Releases what was passed to the function: data, and an address if there is one.
+/// Releases what was passed to the callback: data, and an address if there is one.
 private func releaseData(_ data: UnsafeMutableRawPointer, _ address: UnsafeMutableRawPointer?) {
     let data: DataPointer = Handle.storage(UnsafeRawPointer(data))
     data.release()

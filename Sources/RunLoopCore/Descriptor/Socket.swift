@@ -2,7 +2,7 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// Callback types of a socket, with the values of the public header. Read, accept and data exclude each other.
+/// Callback types of a socket. The values are those of RLSocket.h. Read, accept and data exclude each other.
 struct SocketCallBacks: OptionSet, BitwiseCopyable {
     let rawValue: UInt8
 
@@ -18,24 +18,25 @@ struct SocketCallBacks: OptionSet, BitwiseCopyable {
     var writes: Bool { contains(.write) }
 }
 
-/// RLSocket. Its events are handled in `Socket+Events.swift`; clients' operations on the descriptor are in `Socket+Connect.swift`.
+/// RLSocket. `Socket+Events.swift` handles its events; `Socket+Connect.swift` contains the operations that clients perform on the
+/// descriptor.
 struct SocketStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .socket }
 
     var endpoint: Endpoint
     let callBacks: SocketCallBacks
-    /// A `Transport`, determined at its first use. Any thread.
+    /// A `Transport`, determined at the first use. Any thread.
     fileprivate let transport: Atomic<UInt8>
-    /// `Endpoints.files` knows its file. Guarded by `Endpoints.mutex`.
+    /// Whether `Endpoints.files` contains the socket's file. Guarded by `Endpoints.mutex`.
     var isFileKnown = false
-    /// The identity of the file when the socket was made: see `Descriptor.identity`.
+    /// The identity of the file when the socket was created: see `Descriptor.identity`.
     let identity: UInt32
-    /// The flags of RLSocketSetSocketFlags; whether reading is armed again is in the endpoint's state, too. Changed together with that, read
-    /// by any thread.
+    /// The flags of RLSocketSetSocketFlags. The endpoint's state also records whether reading is armed again. Both are changed together,
+    /// under the owner's lock; any thread may read this.
     let flags: Atomic<UInt32>
-    /// The number of modes, over all loops, that have the source. Any thread.
+    /// How many modes, over all loops, contain the source. Any thread.
     let scheduleCount = Atomic<Int32>(0)
-    /// The addresses that were returned last. Guarded by `Endpoints.mutex`.
+    /// The addresses that were last returned. Guarded by `Endpoints.mutex`.
     var lastAddress: DataPointer?
     var lastPeerAddress: DataPointer?
 
@@ -47,7 +48,7 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     fileprivate static let sourceDetail = Atomic<UInt>(0)
 }
 
-/// Whether a descriptor is a stream socket, as far as is known.
+/// Whether a descriptor is a stream socket, if that is known.
 private enum Transport: UInt8 {
     case unknown
     case stream
@@ -57,15 +58,15 @@ private enum Transport: UInt8 {
 typealias SocketPointer = UnsafeMutablePointer<SocketStorage>
 
 extension SocketPointer {
-    /// The socket whose source has this info. O(1).
+    /// The socket behind the info of its source. O(1).
     init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: SocketStorage.self) }
 
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
-    /// RLSocketCreateWithNative, for a descriptor that has no socket (see `existing`): returns a new socket, with a reference for the
-    /// caller. If another thread makes one for the same descriptor meanwhile, both return that one. nil with ENOMEM. A negative descriptor makes
-    /// an invalid socket. One or two system calls. Any thread that has a loop; calls the context's retain, and its release if the socket is
-    /// not used.
+    /// RLSocketCreateWithNative, for a descriptor that has no socket object (see `existing`): returns a new socket, with a reference for
+    /// the caller. If another thread creates one for the same descriptor meanwhile, both return that one. Returns nil with ENOMEM if out of
+    /// memory. A negative descriptor makes a socket that is not valid. One or two system calls. Any thread that has a loop; call without a
+    /// lock held. Calls the context's retain, and its release if the new socket is not used.
     static func create(
         _ fd: Int32, _ callBacks: SocketCallBacks, flags: UInt32, _ callout: EndpointCallout.OfSocket?, _ context: ClientContext
     ) -> SocketPointer? {
@@ -75,7 +76,7 @@ extension SocketPointer {
         context.info = context.retained()
         var transport = Transport.unknown
         var state = EndpointState(fd >= 0 ? EndpointState.valid : 0)
-        // A listening socket does not wait for a connection; nor does a datagram socket.
+        // A listening socket does not wait for a connection, and neither does a datagram socket.
         if callBacks.reading == .accept {
             state.set(EndpointState.connected)
         } else if callBacks.connects {
@@ -102,9 +103,10 @@ extension SocketPointer {
         }
     }
 
-    /// The valid socket on a descriptor, with a reference for the caller; nil if there is none. A socket whose descriptor was closed before
-    /// it was invalidated, so that the number is another file's now, is reported and invalidated. At most two system calls, besides
-    /// invalidating a stale socket. Any thread that has a loop; may call the error handler and the old context's release.
+    /// Returns the valid socket on a descriptor, with a reference for the caller; nil if there is none. A socket whose descriptor was
+    /// closed before it was invalidated, so that the number belongs to another file by now, is reported and invalidated. At most two system
+    /// calls, besides invalidating a stale socket. Any thread that has a loop; call without a lock held. May call the error handler and the
+    /// old context's release.
     static func existing(on fd: Int32, _ function: Name) -> SocketPointer? {
         guard let known = Endpoints.socket(on: fd) else { return nil }
         if Descriptor.identity(fd) == known.pointee.identity && !Endpoints.hasLostFile(known) { return known }
@@ -112,8 +114,8 @@ extension SocketPointer {
         return nil
     }
 
-    /// Reports a socket whose descriptor number now refers to another file, invalidates it, and releases a reference. May call the error
-    /// handler and the context's release.
+    /// Reports a socket whose descriptor number belongs to another file by now, invalidates the socket, and releases a reference. Call
+    /// without a lock held. May call the error handler and the context's release.
     func invalidateClosed(_ function: Name) {
         Misuse.report(function, "socket", "another socket had this descriptor, which was closed before that socket was invalidated")
         invalidate(closes: false)
@@ -129,12 +131,13 @@ extension SocketPointer {
         return isStream
     }
 
-    /// Destroys a socket that was not returned to any client, or was never valid. Its descriptor stays open.
+    /// Destroys a socket that was not returned to any client, or was never valid. Leaves its descriptor open. Calls the context's release.
     private func destroyUnused() {
         pointee.endpoint.context.released(pointee.endpoint.context.info)
         destroy()
     }
 
+    /// Frees a socket without references.
     private func destroy() {
         pointee.lastAddress?.release()
         pointee.lastPeerAddress?.release()
@@ -142,17 +145,18 @@ extension SocketPointer {
     }
 
     /// Releases a reference; the last one frees the socket, and calls the context's release if the socket was never valid. Any thread that
-    /// has a loop.
+    /// has a loop; call without a lock held.
     func release() {
         if !endpoint.pointee.item.object.release() { return }
-        // A socket with a negative number was never valid: its context's release is still to be called.
+        // A socket with a negative descriptor was never valid, so its context's release is still to be called.
         if endpoint.pointee.fd < 0 { destroyUnused() } else { destroy() }
     }
 
-    /// RLSocketInvalidate. Any thread that has a loop; calls the context's release.
+    /// RLSocketInvalidate. Any thread that has a loop; call without a lock held. Calls the context's release.
     func invalidate() { invalidate(closes: flags & SocketStorage.closesOnInvalidate != 0) }
 
-    /// Invalidates, with or without closing the descriptor. Any thread that has a loop; calls the context's release.
+    /// Invalidates the socket, and closes the descriptor if `closes`. Any thread that has a loop; call without a lock held. Calls the
+    /// context's release.
     @inline(never)
     func invalidate(closes: Bool) {
         let wasKnown = Endpoints.remove(self)
@@ -172,7 +176,7 @@ extension SocketPointer {
         }
     }
 
-    /// RLSocketCreateRunLoopSource; nil if the socket is invalid or out of memory. `threadContext`: the calling thread's.
+    /// RLSocketCreateRunLoopSource. Returns nil if the socket is invalid, or if out of memory. `threadContext` is the calling thread's.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         let common = SourceDetail(
             release: { SocketPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() },
@@ -187,15 +191,16 @@ extension SocketPointer {
 
     // MARK: enabling
 
-    /// The socket's source has been added to a mode. If it was in none before, this enables all callbacks, even disabled ones.
+    /// The schedule function of the socket's source, which was added to a mode. If it was in none before, enables all callbacks, even
+    /// disabled ones.
     fileprivate func schedule() {
         if pointee.scheduleCount.wrappingAdd(1, ordering: .relaxed).newValue == 1 { enable(pointee.callBacks) }
     }
 
-    /// The socket's source has been removed from a mode.
+    /// The cancel function of the socket's source, which was removed from a mode.
     fileprivate func cancel() { pointee.scheduleCount.wrappingSubtract(1, ordering: .relaxed) }
 
-    /// RLSocketEnableCallBacks; has no effect while its source is in no mode. Any thread that has a loop.
+    /// RLSocketEnableCallBacks; has no effect while the source is in no mode. Any thread that has a loop.
     func enable(_ wanted: SocketCallBacks) {
         let types = wanted.intersection(pointee.callBacks)
         if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
@@ -213,7 +218,7 @@ extension SocketPointer {
         if let now { endpoint.updateInterest(now) }
     }
 
-    /// RLSocketDisableCallBacks; has no effect while its source is in no mode. Any thread.
+    /// RLSocketDisableCallBacks; has no effect while the source is in no mode. Any thread.
     func disable(_ wanted: SocketCallBacks) {
         let types = wanted.intersection(pointee.callBacks)
         if pointee.scheduleCount.load(ordering: .relaxed) <= 0 { return }
@@ -230,13 +235,13 @@ extension SocketPointer {
     }
 
     /// Whether enabling or disabling these types arms or disarms `writable`, by CFSocket's rule: write always does, connect only until the
-    /// socket is connected. As both come with the same event, enabling either arms both, and disabling either disarms both.
+    /// socket is connected. Since both come with the same event, enabling either one arms both, and disabling either one disarms both.
     private func affectsWritable(_ types: SocketCallBacks, _ state: EndpointState) -> Bool {
         types.writes || types.connects && !state.has(EndpointState.connected)
     }
 
-    /// Whether the client is called when the socket is writable: if write or connect is enabled, and then for both. Connect does not count if
-    /// the flags have its bit.
+    /// Whether the client is called when the socket is writable: if write or connect is enabled, and then for both. Connect does not count
+    /// if its bit is set in the flags.
     @inline(__always)
     func notifiesWritable(_ state: EndpointState) -> Bool {
         pointee.callBacks.writes && !state.has(EndpointState.writeDisabled)
@@ -244,12 +249,12 @@ extension SocketPointer {
                 && flags & UInt32(SocketCallBacks.connect.rawValue) == 0
     }
 
-    /// Whether the client is to be called when the connection is established.
+    /// Whether the client is still to be called for the connection.
     func isConnecting(_ state: EndpointState) -> Bool { pointee.callBacks.connects && !state.has(EndpointState.connected) }
 }
 
 extension EndpointState {
-    /// Takes from the flags of RLSocketSetSocketFlags whether reading is armed again after each call.
+    /// Stores in the state, from the flags of RLSocketSetSocketFlags, whether reading is armed again after each call.
     fileprivate mutating func setRearmsReading(_ flags: UInt32) {
         clear(Self.rearmsReading)
         if flags & UInt32(SocketCallBacks.read.rawValue) != 0 { set(Self.rearmsReading) }
