@@ -63,8 +63,9 @@ extension ConnectionPointer {
 }
 
 extension ConnectionPointer {
-    /// Server: counts a request that was taken over (1) or answered (-1); with 0, the capacity of the port has changed. While there are too
-    /// many such requests, or too many bytes of them, the client is not read. Any thread; call without a lock held.
+    /// Server: counts a request that was taken over (1) or answered (-1); with 0, only checks the limits again, because the port's capacity
+    /// has changed. While there are too many such requests, or too many bytes of them, nothing more is read from the client. Any thread;
+    /// call without a lock held.
     @inline(never)
     func countTaken(_ requests: Int, bytes: Int) {
         let queue = pointee.port.queue
@@ -81,8 +82,8 @@ extension ConnectionPointer {
         if isChanged { updateInterest() }
     }
 
-    /// Handles the hang-up of a client that is not read because too much of it is unanswered: calls the invalidation callbacks of its
-    /// requests. Loop thread only; call without a lock held. Calls user code.
+    /// Handles the hang-up of a client from which nothing is read because too many of its requests are unanswered: calls the invalidation
+    /// callbacks of these requests. Loop thread only; call without a lock held. Calls user code.
     func noteHangUp() {
         locked { if has(.isFull) { set(.hasHungUp, to: .hasHungUp) } }
         updateInterest()
@@ -91,7 +92,8 @@ extension ConnectionPointer {
 }
 
 extension MessagePortPointer {
-    /// Updates which clients are read, because the port's capacity has changed. Any thread that has a loop; call without a lock held.
+    /// Checks again from which clients requests may be read, because the port's capacity has changed. Any thread that has a loop; call
+    /// without a lock held.
     func noteCapacity() {
         var connection: ConnectionPointer?
         while let next = nextConnection(&connection) { if next.pointee.role == .server { next.countTaken(0, bytes: 0) } }

@@ -52,8 +52,8 @@ extension ConnectionPointer {
         return sent
     }
 
-    /// Puts a request into the ring, and opens the ring before that if the server has passed one. Returns `full` if there is no room now,
-    /// and `failed` if the request has to go through the socket. Sets `isDue` once in a number of requests. The caller holds the mutex.
+    /// Puts a request into the ring, which it opens first if the server has passed one. Returns `full` if there is no room now, and
+    /// `failed` if the request has to go through the socket. Sets `isDue` once in a number of requests. The caller holds the mutex.
     @inline(never)
     private func putIntoRingLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ isDue: inout Bool)
         -> PacketSocket.Sent
@@ -144,8 +144,8 @@ extension ConnectionPointer {
         return PacketSocket.Received(kind: .packet, size: Frame.headSize)
     }
 
-    /// Makes the ring follow a frame that arrived through the socket. Returns false if the frame violates the protocol. The caller holds
-    /// the mutex.
+    /// Updates the ring for a frame that arrived through the socket: counts a request, or maps or opens the ring. Returns false if the
+    /// frame violates the protocol. The caller holds the mutex.
     func noteReceived(_ frame: Frame, _ file: Int32) -> Bool {
         switch frame.kind {
         case .request where frame.payloadLocation == .inline:

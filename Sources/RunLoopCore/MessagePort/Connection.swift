@@ -12,7 +12,7 @@ import Synchronization
 /// The descriptor is closed only when the last reference is released, so that its number cannot be reused for another file while a thread
 /// may still use it. To end a connection immediately, the socket is shut down.
 struct Connection: Linked, Locked, ~Copyable {
-    /// The end that a connection is. One byte; never changes.
+    /// Which end of the link a connection is. One byte; never changes.
     enum Role {
         /// The socket on which a local port listens.
         case listener
@@ -70,10 +70,10 @@ struct Connection: Linked, Locked, ~Copyable {
 typealias ConnectionPointer = UnsafeMutablePointer<Connection>
 
 extension ConnectionPointer {
-    /// Creates a connection and links it into its port's list. It has two references: the caller's, and that of an open connection, which
-    /// `close` releases, perhaps immediately on another thread. Takes over `fd`, and closes it on failure. Returns nil if out of memory, if
-    /// the port is invalid, if the peer's user is not authorized, or if the thread cannot have a loop. Any thread; call without the lock of
-    /// a port or connection held.
+    /// Creates a connection and links it into its port's list. It has two references: the caller's, and one that it has while it is open,
+    /// which `close` releases, perhaps immediately on another thread. Takes over `fd`, and closes it on failure. Returns nil if out of
+    /// memory, if the port is invalid, if the peer's user is not authorized, or if the thread cannot have a loop. Any thread; call without
+    /// the lock of a port or connection held.
     static func make(
         _ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer, remote: MessagePortPointer? = nil
     ) -> ConnectionPointer? {
@@ -149,11 +149,11 @@ extension Connection {
 
         /// There are frames in `sendQueue`.
         static let hasBacklog = Conditions(rawValue: 1)
-        /// Server: too many requests, or too many bytes of them, were taken over and not answered. The client is not read.
+        /// Server: too many requests, or too many bytes of them, were taken over and not answered, so nothing more is read from the client.
         static let isFull = Conditions(rawValue: 2)
         /// `isFull`, and the client has disconnected.
         static let hasHungUp = Conditions(rawValue: 4)
-        /// Server: `ahead` has packets, which the loop is to deliver.
+        /// Server: `ahead` contains packets, which the loop is to deliver.
         static let hasAhead = Conditions(rawValue: 8)
         /// Server: a thread is receiving into `ahead`, which is still empty.
         static let receivesAhead = Conditions(rawValue: 16)

@@ -12,7 +12,7 @@ struct Frame: BitwiseCopyable {
         case request = 2
         /// The server's answer to a request.
         case reply = 3
-        /// Reports to the client that the server will not answer a request.
+        /// The server's notice that it will not answer a request.
         case dropped = 4
         /// The server passes a ring; the client sends a frame of this kind back when it starts to use the ring. See `Ring`.
         case ring = 5
@@ -139,8 +139,8 @@ enum PortLimits {
     /// In how many checks in a row, 2 s together, an exempt payload may have a piece in the socket that no loop receives, before another
     /// payload becomes exempt.
     static var mostMomentsUnread: Int { 40 }
-    /// How many bytes of requests that were taken over and not answered one client may have before it is not read. The number of such
-    /// requests is limited by the capacity of the port.
+    /// How large, in bytes, one client's requests that were taken over (RLMessagePortCopyRequest) and not answered may be together before
+    /// nothing more is read from it. Their number is limited by the capacity of the port.
     static var takenBytes: Int { 64 * 1024 * 1024 }
     /// How long, in nanoseconds, an accepted client may stay silent if others connect.
     static var greeting: UInt64 { 2_000_000_000 }

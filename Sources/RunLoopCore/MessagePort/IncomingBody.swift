@@ -131,7 +131,7 @@ extension IncomingBody {
     static func countWaiting(_ more: Int) { waiting.wrappingAdd(more, ordering: .relaxed) }
 
     /// Reserves memory for `size` bytes in all. If that exceeds the peer's share at present, takes the exemption instead. Returns false if
-    /// another payload has the exemption, or if connections are waiting for it.
+    /// another payload has the exemption, or if other connections are already waiting for memory.
     private mutating func reserve(_ size: Int) -> Bool {
         let before = reserved
         if reserve(more: size - before) { return true }
@@ -168,8 +168,9 @@ extension IncomingBody {
     }
 
     /// Called once in each `PortLimits.moment` while others wait for memory. If this payload is exempt or over its peer's share, and has
-    /// arrived too slowly for some time, frees its memory and keeps no more of it. The client is not at fault if more `isHere` that no loop
-    /// has received. Then the exemption ends after some time, and the payload keeps its memory if the limit allows that.
+    /// arrived too slowly for some time, frees its memory and keeps no more of it. The client is not at fault if more has arrived
+    /// (`isHere`) but no loop has received it. Then the exemption ends after some time, and the payload keeps its memory if the limit
+    /// allows that.
     mutating func noteOthersWait(isHere: () -> Bool) {
         if !isExempt && (reserved == 0 || reserve(more: 0)) { return }
         let came = count - countBefore

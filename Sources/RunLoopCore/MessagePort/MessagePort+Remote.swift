@@ -168,7 +168,7 @@ extension MessagePortPointer {
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, deadline: deadline)
         let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         if sent != .success {
-            // The result is why the request was not sent, even if another thread has invalidated the port meanwhile.
+            // Reports why the request was not sent, even if another thread has invalidated the port meanwhile.
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
             return false
         }
@@ -181,7 +181,7 @@ extension MessagePortPointer {
             // `result` does not show this: a reply that is handled in the same pass hides a stop.
             if loop.pointee.lastRunWasStopped { wasStopped = true }
             if runLimit == .distantPast || pending.pointee.isCompleted { break }
-            // The mode is not empty, so it cannot be run: the process has no descriptor left.
+            // The mode is not empty, so `finished` means that it cannot be run: the process has no descriptor left.
             if result == .finished {
                 locked { if !pending.pointee.isCompleted { pending.pointee.result = .transportError } }
                 break

@@ -16,7 +16,7 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     static var kind: Kind { .messagePort }
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 
-    /// The queue of `base` has the requests that are sent to a local port from this process.
+    /// The queue of `base` contains the requests that are sent to a local port from this process.
     var base = PortHeader(
         .messagePort,
         PortHeader.Functions(

@@ -1,6 +1,6 @@
 import CLinux
 
-/// Knows which process serves which name. Names are files in a directory, which is private to one user unless users have agreed on another.
+/// Records which process serves which name, as files in a directory. That is private to one user unless users have agreed on another.
 ///
 /// A process claims a name by locking the name's file with flock(2). The kernel releases the lock when the process ends, in whatever way,
 /// so names never become stale. Only the process that holds the lock touches the socket of that name. It binds the socket under a temporary

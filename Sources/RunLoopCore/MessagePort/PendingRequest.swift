@@ -12,8 +12,9 @@ enum RequestResult: Int32 {
     case becameInvalid = -5
 }
 
-/// A request that was sent and waits for its reply. Either a thread waits with it (RLMessagePortSendRequest), or the loop is to call a
-/// callback (RLMessagePortSendRequestAsync). It is never on the stack of the thread that waits, because that thread may end first.
+/// A request that a remote port sends, and that waits for its reply. Either a thread waits with it (RLMessagePortSendRequest), or the loop
+/// is to call a callback (RLMessagePortSendRequestAsync). It is never on the stack of the thread that waits, because that thread may end
+/// first.
 ///
 /// Guarded by the remote port's mutex.
 struct PendingRequest: Linked, ~Copyable {

@@ -16,9 +16,8 @@ struct ReceivedPacket: BitwiseCopyable {
 }
 
 /// Packets that were received before the loop could deliver them. Two processes that send each other large one-way requests at the same
-/// time, each from the thread that also receives, would otherwise wait for each other without end. So a thread that waits for room in a
-/// send receives for the ports that its own loop serves, but calls no port's callback. The loop delivers the packets, in order, when it
-/// runs.
+/// time, each from the thread that also receives, would otherwise wait for each other forever. So a thread that waits for room in a send
+/// receives for the ports that its own loop serves, but calls no port's callback. The loop delivers the packets, in order, when it runs.
 ///
 /// Guarded by the connection's mutex.
 struct ReceivedAhead: ~Copyable {

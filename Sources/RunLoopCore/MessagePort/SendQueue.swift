@@ -132,8 +132,7 @@ extension ConnectionPointer {
         let ready = Descriptor.wait(pointee.fd, for: [.writable, .readable], until: limit)
         if ready.isEmpty { MessagePortPointer.receiveAhead(on: RunLoopPointer(threadContext), until: deadline) }
         if ready.contains(.readable) { _ = receiveReply(on: RunLoopPointer(threadContext)) }
-        // The queue of the socket is stuck, behind another thread's large request or for lack of kernel memory. No event says when that
-        // ends.
+        // Sending is stuck, behind another thread's large request or for lack of kernel memory. No event reports when that ends.
         if ready.contains(.writable) && !flush() { _ = Descriptor.poll(pointee.fd, for: [], within: 100_000) }
         return true
     }

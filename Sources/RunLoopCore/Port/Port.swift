@@ -171,7 +171,7 @@ extension PortPointer {
         callInvalidation(invalidation)
     }
 
-    /// Calls the invalidation callback, if there is one, ends the call, which the caller has counted, and releases a reference.
+    /// Calls the invalidation callback, if there is one. Then ends the call, which the caller has counted, and releases a reference.
     private func callInvalidation(_ invalidation: PortStorage.InvalidationCallout?) {
         // In the child of a fork(), the calling thread may have no loop.
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }

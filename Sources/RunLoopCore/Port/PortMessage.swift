@@ -82,9 +82,9 @@ extension PortMessagePointer {
         parts.release()
     }
 
-    /// Leaves the message to the program, which has retained it, and so retains `receivePort`, which was borrowed. The program may have
-    /// released the message meanwhile; then this releases the last reference. If there are 0 references, the program has released one that
-    /// it did not have. Always returns false.
+    /// Leaves the message to the program, which has retained it: retains `receivePort`, which was only borrowed, and releases the message.
+    /// That may be the last reference, if the program has released its own meanwhile. If there are 0 references, the program has released
+    /// one that it did not have. Always returns false.
     @inline(never)
     private func keepForClient() -> Bool {
         if pointee.header.references.load(ordering: .acquiring) != 0 {

@@ -23,7 +23,7 @@ struct PortSource: ~Copyable {
     /// 1 if there was no memory to record an attachment, or to watch a connection in one. The source is then signalled, to try again in the
     /// next pass. Any thread.
     let needsResync = Atomic<UInt32>(0)
-    /// Written once, by `make`, before the queue refers to this.
+    /// Written once, by `make`, before the queue refers to this `PortSource`.
     var source: SourcePointer?
     /// Where the source is: senders wake those loops, and connections are watched there. Guarded by the senders' lock of the queue.
     var attachments = PlainList<Attachment>()
@@ -76,7 +76,7 @@ extension PortSourcePointer {
     // MARK: where the source is
 
     /// Records whether the source is in a mode of a loop, and makes connections follow it. Called after each change. Two threads may report
-    /// their changes in a different order, but the last one to check sees the truth. Any thread; call without a lock held.
+    /// their changes in a different order, but the last one to check records what is true. Any thread; call without a lock held.
     fileprivate func update(_ attachment: PortSource.Attachment) {
         guard let source = pointee.source else { return }
         let queue = pointee.port.queue
