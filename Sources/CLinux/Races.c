@@ -16,6 +16,46 @@ extern void __tsan_acquire(void *address) __attribute__((weak));
 void (*linux_tell_before)(void *address) = __tsan_release;
 void (*linux_tell_after)(void *address) = __tsan_acquire;
 
+#ifdef LINUX_NOTES_LOCKS
+extern void __tsan_mutex_pre_lock(void *address, unsigned flags);
+extern void __tsan_mutex_post_lock(void *address, unsigned flags, int recursion);
+extern int __tsan_mutex_pre_unlock(void *address, unsigned flags);
+extern void __tsan_mutex_post_unlock(void *address, unsigned flags);
+extern void AnnotateIgnoreSyncBegin(const char *file, int line);
+extern void AnnotateIgnoreSyncEnd(const char *file, int line);
+
+/* The locks that this thread holds and has reported. ThreadSanitizer aborts at the 64th, and fork() takes the locks of all loops. */
+static __thread const void *linux_noted[32];
+static __thread unsigned linux_noted_count;
+
+/* Called by the holder. That the lock is reported only once it is held does not change the order. ThreadSanitizer ignores what such a
+   lock would synchronize, so it goes on checking that the atomics of which the lock is made do so. */
+void linux_note_lock(const void *address)
+{
+    if (linux_noted_count == sizeof linux_noted / sizeof *linux_noted)
+        return;
+    linux_noted[linux_noted_count++] = address;
+    AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
+    __tsan_mutex_pre_lock((void *)address, 1);
+    __tsan_mutex_post_lock((void *)address, 1, 0);
+    AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+}
+
+void linux_note_unlock(const void *address)
+{
+    for (unsigned index = linux_noted_count; index-- > 0;) {
+        if (linux_noted[index] != address)
+            continue;
+        linux_noted[index] = linux_noted[--linux_noted_count];
+        AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
+        __tsan_mutex_pre_unlock((void *)address, 1);
+        __tsan_mutex_post_unlock((void *)address, 1);
+        AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+        return;
+    }
+}
+#endif
+
 /* Makes a request to Valgrind, by a sequence of instructions that has no effect elsewhere; valgrind.h describes it.
    Returns `otherwise` without Valgrind, or if its tool does not know the request. */
 static unsigned long linux_ask_valgrind(unsigned long request, const void *address, unsigned long otherwise)

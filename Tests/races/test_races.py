@@ -1,7 +1,7 @@
 """Race detectors and the library as it is installed: not instrumented, so it has to tell them what it puts in order.
 
 `handover.c` hands ordinary memory from thread to thread in each way that the library offers. The library that is
-instrumented itself (`make check-c-thread`) says nothing about this: there the detector sees everything."""
+instrumented itself (`make check-c-thread`) says nothing about this: there the detector sees everything, the order of locks too."""
 
 import os
 import pathlib
@@ -84,6 +84,15 @@ def test_no_race_in_an_example(tmp_path, name):
     sources = sorted(source.glob("*.c")) if source.is_dir() else [source.with_suffix(".c")]
     done = run(build("gcc", sources, tmp_path / name, "-fsanitize=thread"))
     assert (done.returncode, reports(done)) == (0, 0), done.stderr
+
+
+@pytest.mark.parametrize("order, expected", [("same", 0), ("opposite", 1)])
+def test_locks_in_opposite_orders_are_reported(tmp_path, order, expected):
+    """What `make check-c-thread` relies on: there, each lock of the library is noted."""
+    linux = ROOT / "Sources/CLinux"
+    done = run(build("clang", [HERE / "lock-order.c", linux / "Races.c"], tmp_path / "lock-order", "-fsanitize=thread",
+                     "-DLINUX_NOTES_LOCKS", f"-I{linux / 'include'}"), order)
+    assert (reports(done), "lock-order-inversion" in done.stderr) == (expected, expected > 0)
 
 
 def watched_by(tool, tmp_path, *ways):

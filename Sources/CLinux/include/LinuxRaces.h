@@ -18,4 +18,14 @@ static inline __attribute__((always_inline)) int linux_is_watched(void)
 static inline void linux_happens_before(const void *address) { linux_tell_before((void *)address); }
 static inline void linux_happens_after(const void *address) { linux_tell_after((void *)address); }
 
+/* The order of locks. ThreadSanitizer knows pthread's locks; in a library that is built with it and with LINUX_NOTES_LOCKS, these two report
+   the library's own locks, and it reports two that are taken in both orders, although the threads have never blocked each other. */
+#ifdef LINUX_NOTES_LOCKS
+void linux_note_lock(const void *address);
+void linux_note_unlock(const void *address);
+#else
+static inline void linux_note_lock(const void *address) { (void)address; }
+static inline void linux_note_unlock(const void *address) { (void)address; }
+#endif
+
 #endif

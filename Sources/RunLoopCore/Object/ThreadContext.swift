@@ -65,6 +65,7 @@ extension ThreadContextPointer {
     @inline(__always)
     func lockInlined() {
         if !isCurrent || !pointee.lock.tryLock() { lockSlow() }
+        pointee.lock.noteLock()
     }
 
     /// Like `lockInlined`, but not inlined: for everything but hot paths.
@@ -90,11 +91,17 @@ extension ThreadContextPointer {
     static func stepOut() { current?.pointee.lock.stepOut() }
 
     /// Like `lockInlined`, for a context that is known to be the calling thread's.
-    func lockAsOwner() { if !pointee.lock.tryLock() { lockSlow() } }
+    func lockAsOwner() {
+        if !pointee.lock.tryLock() { lockSlow() }
+        pointee.lock.noteLock()
+    }
 
     /// Unlocks the context that `lockAsOwner` locked.
     @inline(__always)
-    func unlockAsOwner() { if !pointee.lock.tryUnlock() { unlockSlow() } }
+    func unlockAsOwner() {
+        pointee.lock.noteUnlock()
+        if !pointee.lock.tryUnlock() { unlockSlow() }
+    }
 
     /// Excludes all threads before fork(), the owner included: see `OwnerLock.lockBeforeFork`.
     func lockBeforeFork() { pointee.lock.lockBeforeFork(asOwner: isCurrent) }
@@ -105,6 +112,7 @@ extension ThreadContextPointer {
     /// Unlocks the context that `lock` or `lockInlined` locked. Called by the thread that holds the lock.
     @inline(__always)
     func unlockInlined() {
+        pointee.lock.noteUnlock()
         if !isCurrent || !pointee.lock.tryUnlock() { unlockSlow() }
     }
 

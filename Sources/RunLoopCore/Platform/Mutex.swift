@@ -14,18 +14,29 @@ struct Mutex: ~Copyable {
     /// Locks the mutex, for hot paths. O(1). Any thread.
     @inline(__always)
     func lockInlined() {
-        if Thread.isAlone && word.load(ordering: .relaxed) == 0 { word.store(1, ordering: .relaxed) } else { lock() }
+        if Thread.isAlone && word.load(ordering: .relaxed) == 0 {
+            word.store(1, ordering: .relaxed)
+            RaceDetector.noteLock(word)
+        } else {
+            lock()
+        }
     }
 
     /// Unlocks the mutex, for hot paths. O(1). Called by the thread that holds it.
     @inline(__always)
     func unlockInlined() {
-        if Thread.isAlone { word.store(0, ordering: .relaxed) } else { unlock() }
+        if Thread.isAlone {
+            RaceDetector.noteUnlock(word)
+            word.store(0, ordering: .relaxed)
+        } else {
+            unlock()
+        }
     }
 
     /// Locks the mutex. O(1). Any thread.
     @inline(never)
     func lock() {
+        defer { RaceDetector.noteLock(word) }
         if Thread.isAlone && word.load(ordering: .relaxed) == 0 { return word.store(1, ordering: .relaxed) }
         if !word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged {
             lockSlow()
@@ -36,6 +47,7 @@ struct Mutex: ~Copyable {
     /// Unlocks the mutex. O(1). Called by the thread that holds it.
     @inline(never)
     func unlock() {
+        RaceDetector.noteUnlock(word)
         if Thread.isAlone { return word.store(0, ordering: .relaxed) }
         RaceDetector.happensBefore(word)
         if word.exchange(0, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
@@ -51,7 +63,10 @@ struct Mutex: ~Copyable {
     }
 
     /// Unlocks the mutex in a child of fork(), where the thread that held it may not exist.
-    func reset() { word.store(0, ordering: .relaxed) }
+    func reset() {
+        RaceDetector.noteUnlock(word)
+        word.store(0, ordering: .relaxed)
+    }
 
     /// Spins briefly, then sleeps until the mutex is free.
     private func lockSlow() {

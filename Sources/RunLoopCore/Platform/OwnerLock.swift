@@ -67,6 +67,12 @@ struct OwnerLock: ~Copyable {
         return contended.load(ordering: .acquiring) == 0
     }
 
+    /// Calls `RaceDetector.noteLock`. The holder.
+    func noteLock() { RaceDetector.noteLock(inside) }
+
+    /// Calls `RaceDetector.noteUnlock`. The holder.
+    func noteUnlock() { RaceDetector.noteUnlock(inside) }
+
     /// Retracts the owner's claim after `tryLock` returned false. Owner only.
     @inline(never)
     func retract() {

@@ -46,6 +46,13 @@ enum RaceDetector {
         happensBefore(address)
     }
 
+    /// Reports that the calling thread has taken the lock with this word. ThreadSanitizer finds locks that are taken in different orders. Does
+    /// nothing unless the library is built with it.
+    static func noteLock(_ word: borrowing Atomic<UInt32>) { linux_note_lock(withUnsafePointer(to: word) { UnsafeRawPointer($0) }) }
+
+    /// Reports that the calling thread is about to release the lock with this word.
+    static func noteUnlock(_ word: borrowing Atomic<UInt32>) { linux_note_unlock(withUnsafePointer(to: word) { UnsafeRawPointer($0) }) }
+
     /// Declares `happensBefore` with the address of an atomic, which never moves.
     static func happensBefore(_ word: borrowing Atomic<UInt32>) {
         if isWatching { linux_happens_before(withUnsafePointer(to: word) { UnsafeRawPointer($0) }) }

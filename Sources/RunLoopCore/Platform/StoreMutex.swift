@@ -35,10 +35,12 @@ struct StoreMutex: ~Copyable {
     /// Locks the mutex. O(1). Any thread.
     func lock() {
         if word.exchange(1, ordering: .acquiring) != 0 { lockSlow() }
+        RaceDetector.noteLock(word)
     }
 
     /// Unlocks the mutex. O(1). Called by the thread that holds it.
     func unlock() {
+        RaceDetector.noteUnlock(word)
         word.store(0, ordering: .releasing)
         linux_compiler_barrier()
         if wanted.load(ordering: .relaxed) != 0 { wakeOne() }
