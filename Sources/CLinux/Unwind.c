@@ -8,7 +8,9 @@
  *
  * Thread exit (pthread_exit, pthread_cancel) unwinds, too. That may pass: RunLoop+Calls.swift cleans up after it.
  */
+#define _GNU_SOURCE
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #include <unwind.h>
 
@@ -23,7 +25,7 @@ linux_stop_exception(int version, _Unwind_Action actions, _Unwind_Exception_Clas
     if ((actions & _UA_FORCE_UNWIND) == 0) {
         static const char line[] =
             "runloop: an exception left a callback of a run loop; catch it there: see RLBase.h. The process ends.\n";
-        (void)!write(STDERR_FILENO, line, sizeof line - 1);
+        syscall(SYS_write, STDERR_FILENO, line, sizeof line - 1);
         abort();
     }
     return _URC_CONTINUE_UNWIND;

@@ -47,6 +47,22 @@ def test_shared_library_exports_what_the_headers_declare():
     assert kinds(dynamic_symbols()) == declared()
 
 
+#: pthreads(7), as far as a library like this one could call them.
+CANCELLATION_POINTS = """accept accept4 clock_nanosleep close connect creat epoll_pwait epoll_pwait2 epoll_wait fcntl fdatasync flopen
+flopenat fsync getaddrinfo msgrcv msgsnd nanosleep open openat pause poll ppoll pread pselect pthread_join pwrite read readv recv
+recvfrom recvmmsg recvmsg select send sendmmsg sendmsg sendto sigsuspend sigtimedwait sigwait sigwaitinfo sleep splice tee usleep vmsplice wait waitid
+waitpid write writev""".split()
+#: Called with cancellation disabled: by linux_open_locked, linux_find_addresses and linux_join.
+UNCANCELLED = [("core", "flopenat"), ("kit", "getaddrinfo"), ("kit", "pthread_join")]
+
+
+def test_no_function_is_a_cancellation_point():
+    """RLBase.h promises it: a cancelled thread would end with the library's locks held. So system calls go through syscall(2)."""
+    names = ["core", "CLinux", "Races", "Unwind", "Constants", "Format", "kit", "CLinuxKit"]
+    called = {(name, line.split()[-1]) for name in names for line in output("nm", "-u", BUILD / "obj" / f"{name}.o").splitlines()}
+    assert sorted(pair for pair in called if pair[1] in CANCELLATION_POINTS) == UNCANCELLED
+
+
 def test_headers_declare_what_is_committed():
     """A new export is added to symbols.txt; one that goes or changes its kind breaks programs: raise SOVERSION."""
     assert declared() == {name: kind for name, (kind, _) in committed().items()}

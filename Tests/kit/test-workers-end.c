@@ -30,6 +30,34 @@ START_TEST(the_last_release_cancels_and_waits)
 }
 END_TEST
 
+static atomic_int has_released;
+
+static void *release_until_cancelled(UNUSED void *info)
+{
+    pthread_cancel(pthread_self());
+    RLRelease(workers);
+    has_released = 1;
+    pthread_testcancel();
+    return NULL;
+}
+
+/* Releasing workers is no cancellation point, although it waits for their threads: a thread that ended there would leave them behind. */
+START_TEST(a_thread_is_not_cancelled_while_it_waits_for_workers)
+{
+    struct job job = {0};
+    submit(&job, wait_in_job);
+    await_count(&begun, 1);
+    pthread_t thread = start_thread(release_until_cancelled, NULL);
+    void *result = NULL;
+    gate_open(&hold);
+    ck_assert_int_eq(pthread_join(thread, &result), 0);
+    workers = NULL;
+    ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+    ck_assert_int_eq(has_released, 1);
+    drop_jobs(&job, 1);
+}
+END_TEST
+
 static void release_workers(RLWorkRef work, void *info)
 {
     RLRelease(workers);
@@ -282,6 +310,7 @@ Suite *suite_under_test(void)
 #if !SANITIZED
     tcase_add_test(all, another_thread_takes_over_as_soon_as_there_can_be_one);
 #endif
+    tcase_add_test(all, a_thread_is_not_cancelled_while_it_waits_for_workers);
     tcase_add_test(all, workers_may_be_released_by_one_of_them);
     tcase_add_test(all, a_function_may_end_its_thread);
     tcase_add_test(all, threads_block_signals_and_cancellation);

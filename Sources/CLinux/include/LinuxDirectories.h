@@ -74,7 +74,7 @@ static inline int linux_lock_forgotten(int directory, const char *name)
     if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0 && status.st_uid == linux_user() &&
         flock(fd, LOCK_EX | LOCK_NB) == 0)
         return fd;
-    close(fd);
+    syscall(SYS_close, fd);
     return -1;
 }
 static inline int linux_has_own_socket(int directory, const char *name)

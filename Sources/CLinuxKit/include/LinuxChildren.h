@@ -54,7 +54,7 @@ static inline int linux_wait_for_end(int pidfd, struct linux_end *end)
 static inline void linux_kill_child(int process)
 {
     syscall(SYS_kill, process, SIGKILL);
-    while (waitpid(process, NULL, 0) < 0 && errno == EINTR) {}
+    while (syscall(SYS_wait4, process, NULL, 0, NULL) < 0 && errno == EINTR) {}
 }
 
 static const int linux_CLD_EXITED = CLD_EXITED, linux_CLD_KILLED = CLD_KILLED, linux_CLD_DUMPED = CLD_DUMPED;
@@ -76,7 +76,7 @@ static inline int linux_open_changes(int fd)
     if (changes < 0 || epoll_ctl(changes, EPOLL_CTL_ADD, fd, &event) == 0)
         return changes;
     int error = errno;
-    close(changes);
+    syscall(SYS_close, changes);
     errno = error;
     return -1;
 }

@@ -175,7 +175,7 @@ static inline int linux_open_both(int first, int second)
     if (epoll_ctl(both, EPOLL_CTL_ADD, first, &event) == 0 && epoll_ctl(both, EPOLL_CTL_ADD, second, &event) == 0)
         return both;
     int error = errno;
-    close(both);
+    syscall(SYS_close, both);
     errno = error;
     return -1;
 }

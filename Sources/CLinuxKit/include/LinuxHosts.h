@@ -2,6 +2,7 @@
 #ifndef CLINUXKIT_HOSTS_H
 #define CLINUXKIT_HOSTS_H
 #include <netdb.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -32,11 +33,17 @@ static inline int linux_may_be_service(const char *service)
         port = port * 10 + (unsigned)(service[i] - '0');
     return figures > 0 && port <= 65535;
 }
-/* getaddrinfo(), which takes ports modulo 65536, "" for 0 and " -1" for a port. */
+/* getaddrinfo(), which takes ports modulo 65536, "" for 0 and " -1" for a port, and is a cancellation point. */
 static inline int linux_find_addresses(const char *host, const char *service, const struct addrinfo *hints,
                                        struct addrinfo **answer)
 {
-    return linux_may_be_service(service) ? getaddrinfo(host, service, hints, answer) : EAI_SERVICE;
+    if (!linux_may_be_service(service))
+        return EAI_SERVICE;
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    int error = getaddrinfo(host, service, hints, answer);
+    pthread_setcancelstate(state, NULL);
+    return error;
 }
 
 /* Swift's literals are no strings of C. */

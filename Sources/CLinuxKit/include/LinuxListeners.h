@@ -125,7 +125,7 @@ static inline int linux_is_abandoned(const struct sockaddr_un *address, unsigned
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return 0;
-    int is_refused = connect(fd, (const struct sockaddr *)address, size) != 0 && errno == ECONNREFUSED;
+    int is_refused = syscall(SYS_connect, fd, address, size) != 0 && errno == ECONNREFUSED;
     syscall(SYS_close, fd);
     return is_refused;
 }

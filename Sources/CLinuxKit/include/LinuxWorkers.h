@@ -56,7 +56,15 @@ int linux_prepare_workers(void);
    linux_end_worker. 0 if the process has no key or memory left for that. */
 int linux_become_worker(struct linux_worker *worker);
 void linux_end_worker(void);
-static inline int linux_join(pthread_t thread) { return pthread_join(thread, NULL); }
+/* The calling thread cannot be cancelled meanwhile. */
+static inline int linux_join(pthread_t thread)
+{
+    int state;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    int error = pthread_join(thread, NULL);
+    pthread_setcancelstate(state, NULL);
+    return error;
+}
 static inline int linux_is_this_thread(pthread_t thread) { return pthread_equal(thread, pthread_self()); }
 static inline pthread_t linux_this_thread(void) { return pthread_self(); }
 
