@@ -44,8 +44,11 @@ extension StringPointer {
         return (text + start, position - start)
     }
 
-    /// Returns the offset of `part`, searched forwards or backwards from `start`; nil if it is not found. O(n · m), usually O(n).
-    fileprivate func find(_ part: StringPointer, from start: Int, backwards: Bool, ignoresCase: Bool) -> Int? {
+    /// Returns the offset of `part`, searched forwards or backwards from `start`, or only at `start` if `anchored`; nil if it is not found.
+    /// O(n · m), usually O(n).
+    fileprivate func find(
+        _ part: StringPointer, from start: Int, backwards: Bool = false, anchored: Bool = false, ignoresCase: Bool = false
+    ) -> Int? {
         let (bytes, wanted, size) = (pointee.bytes, part.pointee.bytes, part.count)
         var offset = start
         while offset >= 0 && offset <= count - size {
@@ -55,6 +58,7 @@ extension StringPointer {
                     || (ignoresCase && Bytes.lower(bytes[offset + same]) == Bytes.lower(wanted[same])))
             { same += 1 }
             if same == size { return offset }
+            if anchored { return nil }
             offset += backwards ? -1 : 1
         }
         return nil
@@ -86,8 +90,9 @@ public func RLStringFind(_ string: OpaquePointer?, _ stringToFind: OpaquePointer
     let backwards = options & UInt(kRLCompareBackwards) != 0
     let start = backwards ? string.count - part.count : 0
     guard part.count > 0,
-        let offset = string.find(part, from: start, backwards: backwards, ignoresCase: options & UInt(kRLCompareCaseInsensitive) != 0),
-        options & UInt(kRLCompareAnchored) == 0 || offset == start
+        let offset = string.find(
+            part, from: start, backwards: backwards, anchored: options & UInt(kRLCompareAnchored) != 0,
+            ignoresCase: options & UInt(kRLCompareCaseInsensitive) != 0)
     else { return nothing }
     return RLRange(
         location: Encoding.utf16Length(string.pointee.bytes, offset), length: Encoding.utf16Length(part.pointee.bytes, part.count))
@@ -103,7 +108,7 @@ public func RLStringCreateArrayBySeparatingStrings(
     defer { for index in 0..<parts.count { (Handle.storage(parts[index].unsafelyUnwrapped) as StringPointer).release() } }
     var start = 0
     while start <= string.count {
-        let next = separator.count == 0 ? nil : string.find(separator, from: start, backwards: false, ignoresCase: false)
+        let next = separator.count == 0 ? nil : string.find(separator, from: start)
         let end = next ?? string.count
         guard let part = StringPointer.create(string.pointee.bytes + start, count: end - start) else { return nil }
         if !parts.append(UnsafeRawPointer(part)) {

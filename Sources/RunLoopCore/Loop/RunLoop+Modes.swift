@@ -215,7 +215,7 @@ extension RunLoopPointer {
     /// Whether CF's names never find this mode empty: see `isEmpty(_:asCF:)`. Call without the lock held.
     @inline(never)
     private func neverEmpties(_ mode: ModePointer) -> Bool {
-        !MainQueue.isDraining && self == Registry.mainLoop && locked { pointee.commonModes.contains(mode.pointee.number) }
+        self == Registry.mainLoop && !MainQueue.isDraining && locked { pointee.commonModes.contains(mode.pointee.number) }
     }
 
     /// Whether the mode has a source or timer that keeps it from being empty.

@@ -16,9 +16,9 @@ enum PortRegistry {
     /// Held while a client is accepted and added to its port's list: a child of fork() closes the descriptors of listed connections only.
     private static let acceptMutex = Mutex()
 
-    /// Registers the fork handlers at the first use. False if the thread cannot have a loop, as when out of memory.
+    /// Registers the fork handlers at the first use, after those of `Registry`. False if the process has no thread key left.
     static let isPrepared: Bool = {
-        guard Registry.current != nil else { return false }
+        guard Registry.prepare() else { return false }
         Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterForkInChild() })
         return true
     }()
