@@ -228,11 +228,11 @@ RL_EXPORT void RLRunLoopRemoveSource(RLRunLoopRef rl, RLRunLoopSourceRef source,
 RL_EXPORT RLBoolean RLRunLoopContainsObserver(RLRunLoopRef rl, RLRunLoopObserverRef observer, RLRunLoopMode mode);
 
 /** Adds an observer to a mode of a loop. It is notified of the activities that follow; a sleeping loop is not woken.
- *  Cost: may allocate. */
+ *  Cost: O(modes and observers of the loop), may allocate. */
 RL_EXPORT void RLRunLoopAddObserver(RLRunLoopRef rl, RLRunLoopObserverRef observer, RLRunLoopMode mode);
 
 /** Removes an observer from a mode of a loop. It stays valid and may be added again, also to another loop.
- *  Cost: may allocate. */
+ *  Cost: O(modes and observers of the loop), may allocate. */
 RL_EXPORT void RLRunLoopRemoveObserver(RLRunLoopRef rl, RLRunLoopObserverRef observer, RLRunLoopMode mode);
 
 /** Returns whether a timer is in a mode of this loop; with kRLRunLoopCommonModes, whether it is a common item. */

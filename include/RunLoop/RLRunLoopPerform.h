@@ -1,41 +1,44 @@
 /** @file RLRunLoopPerform.h
- *  Performs: call a function on the thread of a run loop, without creating a source for it.
+ *  Performs: calling a function on the thread of a run loop, without creating a source for it.
  *  Examples: examples/perform-on-thread.c, examples/blocks.c
  *
- *  A request names a loop, one or several modes, a function and its info. The loop calls the function in the next pass
- *  that serves one of the modes, on its own thread, and forgets the request.
+ *  A request names a loop, one or several modes, a function and its info. The loop calls the function once, on its own
+ *  thread, in the next pass that serves one of the modes.
  *
  *      RLRunLoopPerformFunction            queue it; the loop is not woken (CFRunLoopPerformBlock)
- *      RLRunLoopPerformFunctionWithRelease also release info when it is not needed any more
- *      RLRunLoopPostFunction               queue it and wake the loop: the usual way to another thread
- *      RLRunLoopPostFunctionWithRelease    also release info when it is not needed any more
+ *      RLRunLoopPerformFunctionWithRelease also release info when it is no longer needed
+ *      RLRunLoopPostFunction               queue it and wake the loop: the usual way to reach another thread
+ *      RLRunLoopPostFunctionWithRelease    also release info when it is no longer needed
  *      RLRunLoopPerformFunctionAndWait     post it and wait until it has run
  *      RLRunLoopPerformFunctionAfterDelay  run it after some time
  *      RLRunLoopCancelPerformFunction      cancel requests that have not run
  *
  *  Rules
  *  -----
- *  Functions of one mode run in the order in which they were queued, by whatever thread; delayed ones when they are
- *  due, ordered together with timers; those due at the same moment run as they were queued. They run in steps 4 and 9
- *  of a pass (RLRunLoop.h). A function that is queued by a running one waits for the next such step, and so does the
- *  rest of a queue that takes long, unless the run has no more passes. A queued function keeps its modes from being
- *  empty, so it runs even if there is nothing else; functions for other modes stay queued. Functions do not count as a
- *  source for returnAfterSourceHandled. A function may call anything, and may run the loop. `modes` is a mode (an
- *  RLStringRef), an RLArrayRef or RLSetRef of modes, not empty, or kRLRunLoopCommonModes, which an array may contain,
- *  too; the function runs once, in whichever mode is served first. A mode is retained, an array or set copied. Requests
- *  wait while the loop does not run. They are dropped when its thread exits, and refused after that. What the caller
- *  wrote before the call is visible to the function; what the function wrote is visible to the caller when AndWait
- *  returns 1. A request that cannot be queued returns 0 with errno ENOMEM, ESRCH if the loop's thread has exited, or
- *  EINVAL for misuse.
+ *  The functions of one mode run in the order in which they were queued, whichever thread queued them. Delayed
+ *  functions run when they are due, in one order with timers; those due at the same moment run as they were queued.
+ *  Functions run in steps 4 and 9 of a pass (RLRunLoop.h). A function queued by a running one waits for the next such
+ *  step, and so does the rest of a queue that takes long, unless the run has no more passes. A queued function keeps
+ *  its modes from being empty, so it runs even if there is nothing else; functions for other modes stay queued.
+ *  Functions do not count as a source for returnAfterSourceHandled. A function may call anything, and may run the loop.
+ *
+ *  `modes` is a mode (an RLStringRef), kRLRunLoopCommonModes, or a non-empty RLArrayRef or RLSetRef of modes, which may
+ *  contain kRLRunLoopCommonModes. The function runs once, in whichever of its modes is served first. A mode is
+ *  retained, an array or set copied. Requests wait while the loop does not run. When the loop's thread exits, its
+ *  requests are dropped; later ones are refused.
+ *
+ *  What the caller wrote before the call is visible to the function; what the function wrote is visible to the caller
+ *  when AndWait returns 1. If a request cannot be queued, 0 is returned with errno ENOMEM, with ESRCH if the loop's
+ *  thread has exited, or with EINVAL for misuse.
  *
  *  Differences from CoreFoundation and Cocoa
  *  -----------------------------------------
- *  1. CFRunLoopPerformBlock has blocks only. Here functions come first, and blocks are a thin layer above them.
+ *  1. CFRunLoopPerformBlock takes only blocks. Here functions are the basis, and blocks are a thin layer above them.
  *  2. RLRunLoopPostFunction() wakes the loop. With CFRunLoopPerformBlock, a forgotten CFRunLoopWakeUp is the classic
  *     mistake.
  *  3. AndWait, AfterDelay and Cancel are Cocoa's performSelector:onThread:…waitUntilDone:,
- *     performSelector:withObject:afterDelay: and cancelPreviousPerformRequests… Waiting has a time limit here, ends
- *     when the thread exits, and Cancel reaches requests of every kind. In Cocoa it reaches delayed ones only.
+ *     performSelector:withObject:afterDelay: and cancelPreviousPerformRequests… Waiting has a time limit here, and ends
+ *     when the thread exits. Cancel applies to requests of every kind; in Cocoa it applies only to delayed ones.
  *  4. There is a result: the caller learns if a request cannot be queued. */
 #ifndef RUNLOOP_RLRUNLOOPPERFORM_H
 #define RUNLOOP_RLRUNLOOPPERFORM_H
@@ -43,11 +46,12 @@
 RL_EXTERN_C_BEGIN
 
 /** A function that a loop calls, or one that releases info.
- *  @param info  what was passed with the function. */
+ *  @param info  the info passed with the function. */
 typedef void (*RLRunLoopFunction)(void *info);
 
 /** Queues a function for a loop without waking it: it runs in the next pass that serves one of the modes.
- *  A loop that sleeps, or is about to, does not notice: call RLRunLoopWakeUp(), or use RLRunLoopPostFunction().
+ *  A loop that sleeps or is about to sleep does not notice the request: call RLRunLoopWakeUp(), or use
+ *  RLRunLoopPostFunction() instead.
  *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      passed to function; may be NULL.
@@ -55,8 +59,8 @@ typedef void (*RLRunLoopFunction)(void *info);
  *  Ownership: info stays yours and must be valid until function has run.  Cost: an occasional allocation. */
 RL_EXPORT RLBoolean RLRunLoopPerformFunction(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info);
 
-/** Queues a function as RLRunLoopPerformFunction() does, and releases info exactly once when it is no longer needed.
- *  That is after function has run, or when the request is cancelled, or dropped because the thread exits.
+/** Queues a function as RLRunLoopPerformFunction() does, and releases info exactly once, when it is no longer needed:
+ *  after function has run, when the request is cancelled, or when it is dropped because the thread exits.
  *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      passed to function and release; may be NULL.
@@ -68,8 +72,8 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionWithRelease(RLRunLoopRef rl, RLTypeR
                                                         void *info, RLRunLoopFunction release);
 
 /** Queues a function for a loop and wakes the loop: RLRunLoopPerformFunction() and RLRunLoopWakeUp() in one.
- *  Never lost: if the loop does not run yet, the function waits for it. It is queued even when called on the loop's own
- *  thread. Parameters and result as RLRunLoopPerformFunction().
+ *  The function is never lost: if the loop is not running yet, the function waits for it. It is queued even if this is
+ *  called on the loop's own thread. Parameters and result as RLRunLoopPerformFunction().
  *  Ownership: info stays yours and must be valid until function has run.
  *  Cost: an occasional allocation; a system call if the loop sleeps. */
 RL_EXPORT RLBoolean RLRunLoopPostFunction(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info);
@@ -81,17 +85,18 @@ RL_EXPORT RLBoolean RLRunLoopPostFunctionWithRelease(RLRunLoopRef rl, RLTypeRef 
                                                      void *info, RLRunLoopFunction release);
 
 /** Runs a function on a loop's thread and waits until it has returned.
- *  On the loop's own thread it is called at once, whatever the modes. Otherwise it is posted, and this thread sleeps;
- *  its own loop is not run meanwhile, so two threads that wait for each other in this way wait until they time out. If
- *  the time limit is reached before the function has begun, the request is cancelled: the function never runs. Once it
- *  has begun, the call waits for its end, however long that takes, and returns 1. Signals do not end the wait.
+ *  On the loop's own thread the function is called directly, whatever the modes. Otherwise it is posted, and this
+ *  thread sleeps; its own loop is not run meanwhile, so two threads that wait for each other in this way wait until
+ *  they time out. If the time limit is reached before the function has begun, the request is cancelled: the function
+ *  never runs. Once the function has begun, the call waits until it returns, however long that takes, and returns 1.
+ *  Signals do not end the wait.
  *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      passed to function; may be NULL, and may be on this thread's stack.
- *  @param timeout   seconds, on the monotonic clock. HUGE_VAL or 1e10 and more: for ever. 0 or negative: fail at
- *                   once, unless it is the loop's own thread.
+ *  @param timeout   time limit in seconds, on the monotonic clock. HUGE_VAL or 1e10 and more: no limit. 0 or negative:
+ *                   fail at once, unless this is the loop's own thread.
  *  @return 1 if function has run; 0 if it has not and never will.
- *  Ownership: info stays yours; it is not used after the return.
+ *  Ownership: info stays yours; it is not used after the call returns.
  *  Re-entrancy: blocks the callback that calls it; on the loop's own thread it calls function.
  *  Errors: 0 with errno ETIMEDOUT; ECANCELED after RLRunLoopCancelPerformFunction(); ESRCH also if the loop's thread
  *  exits first.  Cost: on another thread two context switches, some tens of microseconds. */
@@ -99,27 +104,29 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef m
                                                     void *info, RLTimeInterval timeout);
 
 /** Runs a function on a loop's thread after a delay, as a one-shot timer in the given modes.
- *  Like every timer it may be late, never early (RLRunLoopTimer.h, "Lateness"), and keeps its modes from being empty. A
- *  loop that sleeps is woken if necessary.
+ *  Like every timer the function may run late but never early (RLRunLoopTimer.h, "Lateness"), and it keeps its modes
+ *  from being empty. A sleeping loop is woken if necessary.
  *  @param modes     a mode, or an array or a set of modes; not NULL.
  *  @param function  not NULL; called on the loop's thread.
  *  @param info      passed to function; may be NULL.
- *  @param delay     seconds from now; 0 or negative: the next pass, behind everything due by now. HUGE_VAL: never; it
- *                   stays queued until it is cancelled.
+ *  @param delay     seconds from now; 0 or negative: the next pass, after everything that is due by now. HUGE_VAL:
+ *                   never; the request stays queued until it is cancelled.
  *  @return 1 if it is queued, else 0.
  *  Ownership: info stays yours and must be valid until function has run or was cancelled.
- *  Cost: O(log timers), a small allocation; one system call if another thread's loop sleeps. */
+ *  Cost: O(log timers), a small allocation; one system call if the loop is another thread's and sleeps. */
 RL_EXPORT RLBoolean RLRunLoopPerformFunctionAfterDelay(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function,
                                                        void *info, RLTimeInterval delay);
 
 /** Cancels requests that have not run: performs, posts, waits and delayed performs.
- *  A request that is running is not stopped and not counted, unless a child of fork() lacks its thread.
- *  A waiting caller gets 0 with ECANCELED. If this empties the mode of a run on another thread, that run ends.
- *  @param function  which function; NULL: every function.
- *  @param info      which info, compared as a pointer; NULL means the requests whose info is NULL.
+ *  A request that is running is neither stopped nor counted, unless this is the child of a fork() in which its thread
+ *  does not exist. A caller that waits for a cancelled request returns 0 with ECANCELED. If this empties the mode of a
+ *  run on another thread, that run ends.
+ *  @param function  the function of the requests; NULL: every function.
+ *  @param info      the info of the requests, compared as a pointer; NULL: requests whose info is NULL.
  *  @return the number of requests that were cancelled.
  *  Ownership: infos of the cancelled requests are yours again, unless they had a release function.
- *  Re-entrancy: calls release functions. If one ends the thread, the loop calls the others when it ends.
+ *  Re-entrancy: calls release functions. If one of them ends the calling thread, the remaining ones are called when the
+ *  loop's own thread exits.
  *  Cost: O(queued requests); at most one system call. */
 RL_EXPORT RLIndex RLRunLoopCancelPerformFunction(RLRunLoopRef rl, RLRunLoopFunction function, void *info);
 
