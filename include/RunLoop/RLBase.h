@@ -73,8 +73,8 @@
  *
  *  A system failure (no memory, no descriptors) is not misuse: the function returns an error with errno, and nothing is
  *  printed. The exceptions are failures that no return value can report. They go to the error handler and never abort:
- *  a failed RLRunLoopRun(), a process that is disconnected (RLMessagePort.h, "Trust"), and a shortage of memory that an
- *  object of librunloop-kit meets when it is added to a loop.
+ *  a failed RLRunLoopRun(), a process that is disconnected (RLMessagePort.h, "Trust"), and a failure that an object of
+ *  librunloop-kit meets when it is added to a loop.
  *
  *  Deliberate differences from CoreFoundation
  *  ------------------------------------------

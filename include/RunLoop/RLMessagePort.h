@@ -175,7 +175,7 @@ RL_EXPORT RLBoolean RLMessagePortIsRemote(RLMessagePortRef port);
  *  Ownership: Get rule; valid until the port is freed or renamed. */
 RL_EXPORT RLStringRef RLMessagePortGetName(RLMessagePortRef port);
 
-/** Gives a local port a name, in place of any name it has. Connected clients stay connected.
+/** Sets the name of a local port, replacing any name it has. Connected clients stay connected.
  *  @param name  the name; may be the one that the port already has.
  *  @return 1 if the port has the name now, else 0.
  *  Errors: EADDRINUSE, EINVAL for a remote port, EPIPE, and those of RLMessagePortCreateLocal().

@@ -1,5 +1,5 @@
 /** @file RLFileWatch.h
- *  Files and directories: a function is called on a loop with what has changed in them.
+ *  Files and directories: a callback on a loop receives what has changed in them.
  *  Examples: examples/file-watch.c
  *
  *  Name the directories, and add the object to a mode of a loop:
@@ -8,56 +8,58 @@
  *      RLFileWatchRef watch = RLFileWatchCreate(NULL, paths, 0.2, 0, changed, &context);
  *      RLRunLoopAddSource(RLRunLoopGetCurrent(), watch, kRLRunLoopDefaultMode);
  *
- *  The shape is that of FSEvents: paths, a latency, flags, and one call for a batch of events. Each path is a root. If
- *  it is a directory, everything below it is watched, to any depth, also directories that come to be later. What has
- *  changed since the object was created is told, in the order in which it happened, whenever the loop runs.
+ *  The interface resembles that of FSEvents: paths, a latency, flags, and one callback for a batch of events. Each path
+ *  is a root. If it is a directory, everything below it is watched, to any depth, including directories that are
+ *  created later. Changes since the creation of the object are reported in the order in which they happened, whenever
+ *  the loop runs.
  *
  *  Events
  *  ------
- *  An event has the path of a file or directory and says what happened to it. A program that applies the events to a
- *  list of what was there when the object was created has what is there now. It must allow for three things:
- *   - What is found in a directory that has just come to be is told as created, and may be told again if it came to be
- *     at that moment. Something may be told as removed that was never told as created.
- *   - kRLFileWatchMustScan: more has happened at the path or below it than could be told, as when the kernel's queue
- *     was full because the loop did not run for long, or directories were renamed faster than it could follow. Look
- *     there again. Events that come after it may be older than what is seen then.
- *   - kRLFileWatchNotWatched: a directory and what is below it is not watched, and `error` says why. ENOSPC: the user
- *     has no watches left (/proc/sys/fs/inotify/max_user_watches). EEXIST: it is watched under another path, as it is
- *     mounted at both, or as a root is a symbolic link to it. It is told once for each such directory, nothing below
- *     its path is told from then on, and it is not tried again until the directory is renamed, a root is gone, or
- *     everything is read again.
- *  Changes of one file that follow each other are one event if nothing else happened to its path in between.
+ *  An event contains the path of a file or directory and says what happened to it. A program that applies the events to
+ *  a list of what existed when the object was created obtains what exists now. It must allow for three things:
+ *   - Whatever is found in a newly created directory is reported as created, and may be reported again if it was
+ *     created at that moment. Something may be reported as removed that was never reported as created.
+ *   - kRLFileWatchMustScan: more has happened at the path or below it than could be reported, for example because the
+ *     kernel's queue was full while the loop did not run for a long time, or because directories were renamed faster
+ *     than the object could follow. Scan the path again. Events that arrive afterwards may be older than what you see
+ *     then.
+ *   - kRLFileWatchNotWatched: a directory and everything below it is not watched, and `error` says why. ENOSPC: the
+ *     user has no watches left (/proc/sys/fs/inotify/max_user_watches). EEXIST: the directory is watched under another
+ *     path, since it is mounted at both, or since a root is a symbolic link to it. This is reported once for each such
+ *     directory. From then on nothing below its path is reported, and watching it is not retried until the directory is
+ *     renamed, a root disappears, or everything is read again.
+ *  Successive changes of one file are merged into one event if nothing else happened to its path in between.
  *
- *  A rename within the roots is one event with both paths. What is renamed to a place outside is removed, what comes
- *  from outside created, both with kRLFileWatchRenamed; and so are the two ends of a rename that the kernel has not
- *  reported together, which is rare. An exchange (RENAME_EXCHANGE) is a rename, or what the kernel has told of it, and
- *  then kRLFileWatchMustScan for both paths; so is a rename there and back at once, which the kernel tells in the same
- *  way.
+ *  A rename within the roots is one event with both paths. Something that is renamed to a place outside counts as
+ *  removed, something that arrives from outside as created, both with kRLFileWatchRenamed. The same is true of the two
+ *  ends of a rename that the kernel did not report together, which is rare. An exchange (RENAME_EXCHANGE) is reported
+ *  as a rename, or as whatever the kernel reported of it, followed by kRLFileWatchMustScan for both paths; so is a
+ *  rename there and immediately back, which the kernel reports in the same way.
  *
  *  Latency
  *  -------
- *  Events are collected for that long after the first, and are then told in one call: changes come in bursts. With
- *  kRLFileWatchNoDefer the first is told at once, and those that follow it within the latency are collected. A batch of
- *  4096 events does not wait.
+ *  Events are collected for that long after the first one, and are then reported in one callback, since changes come in
+ *  bursts. With kRLFileWatchNoDefer the first event is reported at once, and those that follow it within the latency
+ *  are collected. A batch of 4096 events does not wait.
  *
  *  What the kernel does not tell
  *  -----------------------------
- *  The means is inotify(7). It does not see what other machines do on a network file system, writes through mmap(2) or
- *  through another name of a file (a hard link) that is outside the roots, and file systems that are mounted over a
- *  directory. Nor does it see the end of a mount whose file system stays, as of a bind mount or one that is in use:
- *  what happens in that is told as before, and what happens in the directory that the mount was over is not. A root
- *  that is renamed or removed is told with kRLFileWatchRootChanged, and is not watched any more: create another object
- *  when it is there again. Two changes of a root may be told late:
- *   - A directory above it was renamed, or it is a symbolic link that leads elsewhere now: events have the old paths
- *     until a directory comes to be in the root, or until another root, which contains it, shows the rename.
- *   - It was removed while a process had it open, or as its current directory: it is told when that ends, unless
+ *  The object is based on inotify(7). This does not see changes made by other machines on a network file system, writes
+ *  through mmap(2) or through another name of a file (a hard link) outside the roots, nor file systems that are mounted
+ *  over a directory. Nor does it see the end of a mount whose file system remains, such as a bind mount or one that is
+ *  in use: changes in that file system are reported as before, and changes in the directory under the mount point are
+ *  not. A root that is renamed or removed is reported with kRLFileWatchRootChanged, and is no longer watched: create
+ *  another object when it exists again. Two changes of a root may be reported late:
+ *   - A directory above it was renamed, or the root is a symbolic link that now leads elsewhere: events have the old
+ *     paths until a directory is created in the root, or until another root, which contains this one, shows the rename.
+ *   - It was removed while a process had it open, or as its current directory: this is reported when that ends, unless
  *     another root contains it.
- *  Symbolic links below a root are files, and are not followed.
+ *  Symbolic links below a root count as files, and are not followed.
  *
  *  Threads, fork
  *  -------------
- *  An object may be in several loops: each batch is told by one of them. In the child of a fork() the objects are
- *  invalidated when their loop looks at them, without a call: the events are the parent's. */
+ *  An object may be in several loops: each batch is delivered by one of them. In the child of a fork() each object is
+ *  invalidated when its loop first serves it, without a callback: the events belong to the parent. */
 #ifndef RUNLOOPKIT_RLFILEWATCH_H
 #define RUNLOOPKIT_RLFILEWATCH_H
 #include <RunLoop/RLRunLoopSource.h>
@@ -66,46 +68,46 @@ RL_EXTERN_C_BEGIN
 /** Files and directories that are watched: a run loop source. */
 typedef RLRunLoopSourceRef RLFileWatchRef;
 
-/** How to watch; bits. */
+/** Options for watching; bits. */
 enum {
-    kRLFileWatchNoDefer = 1UL << 0,     /**< The first event after a while is told at once. */
-    kRLFileWatchNotRecursive = 1UL << 1 /**< Only the roots, and what is directly in them. */
+    kRLFileWatchNoDefer = 1UL << 0,     /**< The first event after a pause is reported at once. */
+    kRLFileWatchNotRecursive = 1UL << 1 /**< Watch only the roots and what is directly in them. */
 };
 
-/** What an event says; bits. */
+/** What an event reports; bits. */
 enum {
-    kRLFileWatchCreated = 1UL << 0,  /**< It came to be at this path. */
-    kRLFileWatchRemoved = 1UL << 1,  /**< It is no more at this path, and nothing is below it. */
-    kRLFileWatchRenamed = 1UL << 2,  /**< Alone: `oldPath` is `path` now. With one of the above: to or from outside. */
+    kRLFileWatchCreated = 1UL << 0,  /**< It appeared at this path. */
+    kRLFileWatchRemoved = 1UL << 1,  /**< It is gone from this path, with everything below it. */
+    kRLFileWatchRenamed = 1UL << 2,  /**< Alone: from `oldPath` to `path`. With one of the above: to or from outside. */
     kRLFileWatchModified = 1UL << 3, /**< Its contents have changed. */
     kRLFileWatchAttributes = 1UL << 4,   /**< Its mode, owner, times, links or extended attributes have changed. */
-    kRLFileWatchClosed = 1UL << 5,       /**< It was open for writing and was closed: it is complete, as a rule. */
+    kRLFileWatchClosed = 1UL << 5,       /**< It was open for writing and was closed: usually it is complete. */
     kRLFileWatchIsDirectory = 1UL << 8,  /**< It is or was a directory. */
     kRLFileWatchMustScan = 1UL << 9,     /**< Anything may have happened at the path, and below. */
-    kRLFileWatchNotWatched = 1UL << 10,  /**< Nothing below the path will be told: see `error`. */
-    kRLFileWatchRootChanged = 1UL << 11, /**< A root was removed or renamed, and is not watched any more. */
-    kRLFileWatchUnmounted = 1UL << 12    /**< The file system at the path is gone, and what was in it. */
+    kRLFileWatchNotWatched = 1UL << 10,  /**< Nothing below the path will be reported: see `error`. */
+    kRLFileWatchRootChanged = 1UL << 11, /**< A root was removed or renamed, and is no longer watched. */
+    kRLFileWatchUnmounted = 1UL << 12    /**< The file system at the path is gone, with everything in it. */
 };
 
-/** One event; valid during the call. */
+/** An event; valid during the callback. */
 typedef struct RLFileWatchEvent {
-    const char *path;    /**< Absolute; it begins with a root as it was named, completed by the current directory. */
-    const char *oldPath; /**< Of a rename within the roots: the path until then. Otherwise NULL. */
+    const char *path;    /**< Absolute: begins with the root as passed, completed by the current directory. */
+    const char *oldPath; /**< For a rename within the roots: the previous path. Otherwise NULL. */
     RLOptionFlags flags; /**< Bits: kRLFileWatchCreated, … */
-    int error;           /**< With kRLFileWatchNotWatched: an errno. Otherwise 0. */
+    int error;           /**< With kRLFileWatchNotWatched: an errno value. Otherwise 0. */
 } RLFileWatchEvent;
 
-/** Called on the loop's thread. May invalidate and release the object, and run the loop.
+/** Called on the loop's thread. It may invalidate and release the object, and run the loop.
  *  @param watch   the object.
- *  @param count   how many events there are, at least 1.
+ *  @param count   the number of events, at least 1.
  *  @param events  the events, in the order in which they happened.
- *  @param info    the context's. */
+ *  @param info    the object's info. */
 typedef void (*RLFileWatchCallBack)(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info);
 
-/** What is passed to the function. Every pointer may be NULL. */
+/** The info of a file watch and the functions that manage it. Every pointer may be NULL. */
 typedef struct RLFileWatchContext {
     RLIndex version; /**< 0. */
-    void *info;      /**< Passed to the function. */
+    void *info;      /**< Passed to the callback. */
     /** Called once, in Create; what it returns is the object's info. NULL: info itself, not retained. */
     const void *(*retain)(const void *info);
     /** Called once, when the object is freed, on the thread that frees it. */
@@ -114,27 +116,27 @@ typedef struct RLFileWatchContext {
     RLStringRef (*copyDescription)(const void *info);
 } RLFileWatchContext;
 
-/** Creates an object that watches from now on, and tells of it when it is in a loop.
- *  @param paths    ends with NULL, not empty; directories, or files. A symbolic link stands for what it leads to.
- *                  A file that is a root, and is in another root, is told of twice.
- *  @param latency  seconds for which events are collected; 0: none.
+/** Creates an object that watches from now on, and delivers the events when it is in a loop.
+ *  @param paths    directories or files; not empty, ends with NULL. A symbolic link stands for what it leads to. Events
+ *                  of a file that is a root and is also in another root are reported twice.
+ *  @param latency  seconds for which events are collected; 0: they are not collected.
  *  @param flags    bits: kRLFileWatchNoDefer, …
  *  @param callout  not NULL.
- *  @param context  copied; NULL for an info of NULL.
+ *  @param context  copied; NULL: info is NULL.
  *  @return the object, or NULL.
  *  Ownership: info is retained through context.retain until the object is freed.  Re-entrancy: calls context.retain.
- *  Errors: NULL with errno ENOENT, EACCES, … of a path; EEXIST if two roots are one directory, or one file; ENOSPC if
- *  there is no watch for a root; EMFILE, ENFILE, ENOMEM.
- *  Cost: reads all directories below the roots. 100 000 took 1.4 s of processor time and 17 MB, besides a kilobyte each
- *  in the kernel; an event then took four system calls. Three descriptors until the object is freed. For a large tree
- *  create the object on another thread, as by RLWorkCreate(). After the kernel's queue was full the loop reads all of
- *  them again before it makes the call. */
+ *  Errors: NULL with errno ENOENT, EACCES, … for a path; EEXIST if two roots are the same directory or file; ENOSPC if
+ *  there is no watch left for a root; EMFILE, ENFILE, ENOMEM.
+ *  Cost: reads all directories below the roots. 100 000 directories took 1.4 s of CPU time and 17 MB, plus about a
+ *  kilobyte each in the kernel; an event then took four system calls. Three descriptors until the object is freed. For
+ *  a large tree, create the object on another thread, for example with RLWorkCreate(). After the kernel's queue was
+ *  full, the loop reads all directories again before it makes the callback. */
 RL_EXPORT RLFileWatchRef RLFileWatchCreate(RLAllocatorRef allocator, const char *const *paths, RLTimeInterval latency,
                                            RLOptionFlags flags, RLFileWatchCallBack callout,
                                            const RLFileWatchContext *context);
 
-/** Returns how many watches of the kernel an object has: one for each directory, and for each root that is a file.
- *  @param watch  also an invalid one. */
+/** Returns how many kernel watches an object uses: one for each directory, and one for each root that is a file.
+ *  @param watch  the object, which may be invalid. */
 RL_EXPORT RLIndex RLFileWatchGetWatchCount(RLFileWatchRef watch);
 
 RL_EXTERN_C_END

@@ -1,21 +1,21 @@
 /** @file RunLoopKit.h
- *  The kit: everyday events for run loops. Every header of librunloop-kit at once. Link with -lrunloop-kit -lrunloop.
+ *  The kit: everyday events for run loops. Includes every header of librunloop-kit. Link with -lrunloop-kit -lrunloop.
  *
  *      RLSignal.h  signals of the system as callbacks
- *      RLChild.h   child processes: their end as a call, starting them with pipes
+ *      RLChild.h   child processes: a callback when they end, starting them with pipes
  *      RLWorkers.h functions that may block, on threads of their own
  *      RLHostResolve.h  addresses of hosts, looked up by workers
  *      RLListener.h  sockets that accept connections
  *      RLStream.h  bytes through a descriptor: queued writing, reading by lines or lengths
- *      RLStreamFilter.h  what stands between a stream and its descriptor; adapters/openssl.h: TLS
+ *      RLStreamFilter.h  layers between a stream and its descriptor; adapters/openssl.h: TLS
  *      RLFileWatch.h  changes of files and directories
  *      RLSchedule.h  sources that the loop keeps, and not the program
  *
- *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() puts it into a mode of a
- *  loop, RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription()
- *  describes it. The kit uses the public functions of librunloop alone, and so does as every source does: it keeps its
- *  modes from being empty, unless RLRunLoopSourceSetKeepsModeRunning() says otherwise, calls on the loop's thread, and
- *  is removed from a loop whose thread ends.
+ *  Every object of the kit is a run loop source (RLRunLoopSource.h): RLRunLoopAddSource() adds it to a mode of a loop,
+ *  RLRunLoopSourceInvalidate() ends it, RLRetain() and RLRelease() count its references, RLCopyDescription() describes
+ *  it. The kit uses only public functions of librunloop, so its objects behave like every other source: they keep their
+ *  modes from being empty, unless RLRunLoopSourceSetKeepsModeRunning() says otherwise, their callbacks are called on
+ *  the loop's thread, and they are removed from a loop whose thread exits.
  *
  *  What RLBase.h promises under "What every function promises" and "Misuse and failures" holds here, too. */
 #ifndef RUNLOOPKIT_RUNLOOPKIT_H

@@ -1,8 +1,8 @@
 /** @file RunLoopTrace.h
- *  Looking into run loops from within the program. Every header of librunloop-trace.so at once. Link with
+ *  Inspecting run loops from within the program. Includes every header of librunloop-trace.so. Link with
  *  -lrunloop-trace -lrunloop (pkg-config runloop-trace).
  *
- *      RLStallWatch.h    callbacks that last too long; what loops do, in words
+ *      RLStallWatch.h    callbacks that take too long; what loops are doing, in words
  *      RLTraceMetrics.h  how busy loops are, how long callbacks take, how late timers are, in numbers
  *
  *  The command `runloop` preloads the same library into programs that are not linked with it: runloop(1). What
