@@ -1,17 +1,19 @@
 /** @file AssertMacros.h
- *  Apple's assertion macros: a condition that does not hold is told on stderr, and the function goes to its end.
+ *  Apple's assertion macros: a condition that does not hold is reported on stderr, and the function jumps to its exit
+ *  label.
  *  Part of the source compatibility headers: see CoreFoundation/CoreFoundation.h.
  *
- *      __Check     tell it; not evaluated in production code
- *      __Verify    tell it; evaluated always
- *      __Require   tell it and go to the label
+ *      __Check     report it; not evaluated in production code
+ *      __Verify    report it; always evaluated
+ *      __Require   report it and go to the label
  *
- *  …_noErr: the value has to be 0. …_Action: what else is to be done. …_String: what else is to be said. …_Quiet:
- *  nothing is said. __n…: the condition must not hold. Each has a name in lower case without underscores, too (check(),
- *  require_noerr_action()), unless __ASSERT_MACROS_DEFINE_VERSIONS_WITHOUT_UNDERSCORES is 0.
+ *  …_noErr: the value must be 0. …_Action: also execute a statement. …_String: also print a message. …_Quiet: nothing
+ *  is reported. __n…: the condition must not hold. Each macro also has a name in lower case without underscores
+ *  (check(), require_noerr_action()), unless __ASSERT_MACROS_DEFINE_VERSIONS_WITHOUT_UNDERSCORES is 0.
  *
- *  A program may define before: DEBUG_ASSERT_PRODUCTION_CODE as 1, then nothing is told;
- *  DEBUG_ASSERT_COMPONENT_NAME_STRING, who tells it; DEBUG_ASSERT_MESSAGE(), how it is told. */
+ *  A program may define these before it includes the header: DEBUG_ASSERT_PRODUCTION_CODE as 1, so that nothing is
+ *  reported; DEBUG_ASSERT_COMPONENT_NAME_STRING, the name that begins each report; DEBUG_ASSERT_MESSAGE(), which writes
+ *  the report. */
 #ifndef __ASSERTMACROS__
 #define __ASSERTMACROS__ 1
 
@@ -52,7 +54,7 @@ static __inline__ __attribute__((unused)) void __AssertMacrosTell(const char *co
 #endif
 #define __ASSERT_FAILS(assertion) __builtin_expect(!(assertion), 0)
 
-/* What all of them are made of: the last argument is what is done in the end. */
+/* The basis of all these macros. The last argument is what is executed in the end. */
 #define __ASSERT_THAT(assertion, text, label, message, ...) \
     do {                                                    \
         if (__ASSERT_FAILS(assertion)) {                    \
@@ -69,7 +71,7 @@ static __inline__ __attribute__((unused)) void __AssertMacrosTell(const char *co
         }                                                        \
     } while (0)
 
-/* Nothing is left of these in production code. */
+/* These expand to nothing in production code. */
 #if DEBUG_ASSERT_PRODUCTION_CODE
 #define __Check(assertion) ((void)0)
 #define __Check_String(assertion, message) ((void)0)

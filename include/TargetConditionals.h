@@ -1,11 +1,11 @@
 /** @file TargetConditionals.h
- *  For which system and processor is compiled, in the words of Apple's header of this name: Linux, and nothing of Apple's.
+ *  The target system and processor, in the macros of Apple's header of this name: Linux, and none of Apple's systems.
  *  Part of the source compatibility headers: see CoreFoundation/CoreFoundation.h. */
 #ifndef __TARGETCONDITIONALS__
 #define __TARGETCONDITIONALS__ 1
 
 #define TARGET_OS_LINUX 1
-#define TARGET_OS_UNIX 0 /* as in Apple's header: the Unixes that have no name of their own here */
+#define TARGET_OS_UNIX 0 /* as in Apple's header: for other Unix systems, which have no macro of their own */
 #define TARGET_OS_MAC 0
 #define TARGET_OS_OSX 0
 #define TARGET_OS_IPHONE 0

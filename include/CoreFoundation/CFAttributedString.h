@@ -1,5 +1,6 @@
 /** @file CFAttributedString.h
- *  Attributed strings: there are none. Each use of a name is an error that says what to use instead: CFUnavailable.h.
+ *  Attributed strings: not available. Using one of these names is a compile-time error that says what to use instead:
+ *  CFUnavailable.h.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFATTRIBUTEDSTRING__
 #define __COREFOUNDATION_CFATTRIBUTEDSTRING__ 1

@@ -1,15 +1,15 @@
 /** @file CFAvailability.h
- *  Macros of Apple's headers that unmodified programs use: the target, enumerations, and availability marks (empty
+ *  Macros of Apple's headers that unmodified programs use: the target, enumerations, and availability attributes (empty
  *  here). Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFAVAILABILITY__
 #define __COREFOUNDATION_CFAVAILABILITY__ 1
 
-/* C++98 has no macros with a variable number of arguments; compilers do, and would only complain. */
+/* C++98 has no variadic macros; compilers support them, but would warn. */
 #if defined(__cplusplus) && __cplusplus < 201103L
 #pragma GCC system_header
 #endif
 
-/* What <TargetConditionals.h> says on a Mac. */
+/* The macros of <TargetConditionals.h> on a Mac, with the values for Linux. */
 #ifndef TARGET_OS_MAC
 #define TARGET_OS_MAC 0
 #endif
@@ -26,8 +26,8 @@
 #define TARGET_OS_LINUX 1
 #endif
 
-/* Enumerations with a fixed type where the compiler has them (C++11, C23, Clang), else an integer type and constants. The
- * size of the type is the same in every case, that of the constants only with a fixed type. */
+/* Enumerations with a fixed type where the compiler has them (C++11, C23, Clang), otherwise an integer type and
+ * constants. The type has the same size in every case, the constants only with a fixed type. */
 #if (defined(__cplusplus) && __cplusplus >= 201103L) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L) || \
     (defined(__clang__) && !defined(__cplusplus))
 #define __CF_NAMED_ENUM(_type, _name) \
@@ -58,7 +58,7 @@
 #define CF_TYPED_ENUM
 #define CF_TYPED_EXTENSIBLE_ENUM
 
-/* Availability means nothing on Linux. */
+/* Availability has no meaning on Linux. */
 #ifndef API_AVAILABLE
 #define API_AVAILABLE(...)
 #endif
@@ -79,8 +79,8 @@
 #define CF_ENUM_DEPRECATED(_macIntro, _macDep, _iosIntro, _iosDep, ...)
 #endif
 
-/* Names of Apple's that this library declines: declared, so that the compiler can say why it refuses their use.
- * A compiler without the attribute finds nothing to link: no library has the symbol. */
+/* Apple's names that this library declines. They are declared so that the compiler can say why it refuses their use.
+ * With a compiler that lacks the attribute, linking fails: no library has the symbol. */
 #if defined(__has_attribute)
 #if __has_attribute(unavailable)
 #define __CF_DECLINED(_why) __attribute__((unavailable(_why)))

@@ -1,5 +1,5 @@
 /** @file CFBase.h
- *  The plain types of CoreFoundation, and what works on every object.
+ *  The basic types of CoreFoundation, and the functions for objects of all types.
  *  Part of the source compatibility headers: see CoreFoundation.h. The functions are those of RunLoop/RLBase.h, where
  *  they are documented under the names with RL in place of CF. */
 #ifndef __COREFOUNDATION_CFBASE__
@@ -10,7 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Boolean is what it is on a Mac. (Apple's CoreFoundation for Linux has bool; the calling convention is the same.) */
+/* Boolean has the same type as on a Mac. (Apple's CoreFoundation for Linux has bool; the calling convention is the
+ * same.) */
 #ifndef __MACTYPES__
 typedef unsigned char Boolean;
 typedef unsigned char UInt8;
@@ -42,7 +43,7 @@ typedef UInt8 UTF8Char;
 #ifndef FALSE
 #define FALSE 0
 #endif
-/* The text of <sys/param.h>, so that both may be included. */
+/* Written exactly as in <sys/param.h>, so that both headers may be included. */
 #ifndef MIN
 #define MIN(a, b) (((a) < (b)) ? (a) : (b))
 #endif
@@ -62,7 +63,7 @@ typedef UInt8 UTF8Char;
 #define CF_EXPORT extern
 #define CF_INLINE static __inline__ __attribute__((unused))
 
-/* Marks for the static analyser, Objective-C and Swift: empty in C. */
+/* Annotations for the static analyzer, Objective-C and Swift: empty in C. */
 #define CF_RETURNS_RETAINED
 #define CF_RETURNS_NOT_RETAINED
 #define CF_RELEASES_ARGUMENT
@@ -120,14 +121,14 @@ CF_INLINE CFRange CFRangeMake(CFIndex location, CFIndex length)
 /* Returns the order of two values: a comparison of CFArray.h. */
 typedef CFComparisonResult (*CFComparatorFunction)(const void *val1, const void *val2, void *context);
 
-/* There is one allocator, malloc's; three names mean it. kCFAllocatorNull is for deallocator arguments. */
+/* There is one allocator, malloc's, which has three names. kCFAllocatorNull is for deallocator arguments. */
 CF_EXPORT const CFAllocatorRef kCFAllocatorDefault __asm__("kRLAllocatorDefault");
 CF_EXPORT const CFAllocatorRef kCFAllocatorSystemDefault __asm__("kRLAllocatorDefault");
 CF_EXPORT const CFAllocatorRef kCFAllocatorMalloc __asm__("kRLAllocatorDefault");
 
 CF_EXPORT const CFAllocatorRef kCFAllocatorNull __asm__("kRLAllocatorNull");
 
-/* A custom allocator: the type is here, CFAllocatorCreate is declined (CFUnavailable.h). */
+/* Custom allocators: the type is declared here, but CFAllocatorCreate is declined (CFUnavailable.h). */
 typedef const void *(*CFAllocatorRetainCallBack)(const void *info);
 typedef void (*CFAllocatorReleaseCallBack)(const void *info);
 typedef CFStringRef (*CFAllocatorCopyDescriptionCallBack)(const void *info);
@@ -149,14 +150,14 @@ typedef struct {
 
 CF_INLINE CFAllocatorRef CFAllocatorGetDefault(void) { return kCFAllocatorDefault; }
 
-/* All objects are made with malloc. */
+/* All objects are allocated with malloc. */
 CF_INLINE CFAllocatorRef CFGetAllocator(CFTypeRef cf)
 {
     (void)cf;
     return kCFAllocatorSystemDefault;
 }
 
-/* malloc(), without its header. 0 bytes or kCFAllocatorNull return NULL; the hint is ignored. */
+/* malloc(), declared without its header. For 0 bytes or kCFAllocatorNull it returns NULL; the hint is ignored. */
 CF_INLINE void *CFAllocatorAllocate(CFAllocatorRef allocator, CFIndex size, CFOptionFlags hint)
 {
     (void)hint;
@@ -178,7 +179,7 @@ CF_INLINE void *CFAllocatorReallocate(CFAllocatorRef allocator, void *ptr, CFInd
     return NULL;
 }
 
-/* The kind of allocators, which are no objects here: no object is of it. */
+/* The type ID of allocators, which are not objects here: no object has this type. */
 CF_INLINE CFTypeID CFAllocatorGetTypeID(void) { return 0x21; }
 
 typedef const struct __CFNull *CFNullRef;
@@ -197,10 +198,11 @@ CF_EXPORT CFStringRef CFCopyDescription(CFTypeRef cf) __asm__("RLCopyDescription
 /* Returns its argument, as on macOS since 10.12: there is no garbage collector. */
 CF_INLINE CFTypeRef CFMakeCollectable(CFTypeRef cf) { return cf; }
 
-/* Of CFSTR (CFString.h). */
+/* Used by CFSTR (CFString.h). */
 CF_EXPORT CFStringRef __CFStringMakeConstantString(const char *cStr) __asm__("RLStringMakeConstant");
 
-/* Returns the name of a kind of objects, such as "CFRunLoop", which the caller releases; "Not A Type" for other numbers. */
+/* Returns the name of a type, such as "CFRunLoop", or "Not A Type" if there is no type with this ID. The caller
+ * releases the name. */
 CF_INLINE CFStringRef CFCopyTypeIDDescription(CFTypeID type_id)
 {
     static const char *const names[] = {

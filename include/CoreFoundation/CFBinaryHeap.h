@@ -1,5 +1,6 @@
 /** @file CFBinaryHeap.h
- *  Binary heaps: there are none. Each use of a name is an error that says what to use instead: CFUnavailable.h.
+ *  Binary heaps: not available. Using one of these names is a compile-time error that says what to use instead:
+ *  CFUnavailable.h.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFBINARYHEAP__
 #define __COREFOUNDATION_CFBINARYHEAP__ 1

@@ -1,5 +1,6 @@
 /** @file CFBundle.h
- *  Bundles: there are none. Each use of a name is an error that says what to use instead: CFUnavailable.h.
+ *  Bundles: not available. Using one of these names is a compile-time error that says what to use instead:
+ *  CFUnavailable.h.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFBUNDLE__
 #define __COREFOUNDATION_CFBUNDLE__ 1

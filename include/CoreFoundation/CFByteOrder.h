@@ -1,5 +1,5 @@
 /** @file CFByteOrder.h
- *  The order of bytes: all of CFByteOrder.h, in the header alone.
+ *  Byte order: all of CFByteOrder.h, as inline functions.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFBYTEORDER__
 #define __COREFOUNDATION_CFBYTEORDER__ 1
@@ -69,7 +69,7 @@ CF_INLINE uint64_t CFSwapInt64HostToLittle(uint64_t arg)
     return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ ? arg : CFSwapInt64(arg);
 }
 
-/* Floating point numbers as the bytes of a big-endian machine: not to be calculated with. */
+/* Floating-point numbers in the byte order of a big-endian machine: not for calculations. */
 typedef struct {
     uint32_t v;
 } CFSwappedFloat32;

@@ -1,6 +1,7 @@
 /** @file CFDate.h
- *  Absolute time, seconds since 2001-01-01 00:00 UTC, and objects that hold one. Without calendars and time zones.
- *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLDate.h and RLBase.h for the documentation. */
+ *  Absolute time, in seconds since 2001-01-01 00:00 UTC, and objects that hold one, without calendars and time zones.
+ *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLDate.h and RLBase.h for the
+ *  documentation. */
 #ifndef __COREFOUNDATION_CFDATE__
 #define __COREFOUNDATION_CFDATE__ 1
 

@@ -1,5 +1,6 @@
 /** @file CFDateFormatter.h
- *  Date formatters: there are none. Each use of a name is an error that says what to use instead: CFUnavailable.h.
+ *  Date formatters: not available. Using one of these names is a compile-time error that says what to use instead:
+ *  CFUnavailable.h.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFDATEFORMATTER__
 #define __COREFOUNDATION_CFDATEFORMATTER__ 1

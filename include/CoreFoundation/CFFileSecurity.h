@@ -1,5 +1,6 @@
 /** @file CFFileSecurity.h
- *  Access control lists of files: there are none. Each use of a name is an error that says what to use instead: CFUnavailable.h.
+ *  Access control lists of files: not available. Using one of these names is a compile-time error that says what to use
+ *  instead: CFUnavailable.h.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFFILESECURITY__
 #define __COREFOUNDATION_CFFILESECURITY__ 1

@@ -1,5 +1,5 @@
 /** @file CFMessagePort.h
- *  CFMessagePort, but for dispatch queues: requests and replies by name, between processes, threads or in one thread.
+ *  CFMessagePort except for dispatch queues: requests and replies by name, between processes, threads or in one thread.
  *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLMessagePort.h and
  *  RunLoop/RLMessagePortRequest.h for the documentation. */
 #ifndef __COREFOUNDATION_CFMESSAGEPORT__
@@ -31,7 +31,7 @@ typedef struct {
 } CFMessagePortContext;
 
 typedef CFDataRef (*CFMessagePortCallBack)(CFMessagePortRef local, SInt32 msgid, CFDataRef data, void *info);
-/* Retain the data to keep it longer than the call; the library releases what is returned. */
+/* Retain the data to keep it after the callback; the library releases the returned data. */
 typedef void (*CFMessagePortInvalidationCallBack)(CFMessagePortRef ms, void *info);
 
 CF_EXPORT CFTypeID CFMessagePortGetTypeID(void) __asm__("RLMessagePortGetTypeID");

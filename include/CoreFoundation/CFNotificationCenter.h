@@ -1,6 +1,7 @@
 /** @file CFNotificationCenter.h
- *  The notification centre of the process. There are no distributed and no Darwin notifications.
- *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLNotificationCenter.h for the documentation. */
+ *  The notification center of the process. There are no distributed and no Darwin notifications.
+ *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLNotificationCenter.h for the
+ *  documentation. */
 #ifndef __COREFOUNDATION_CFNOTIFICATIONCENTER__
 #define __COREFOUNDATION_CFNOTIFICATIONCENTER__ 1
 

@@ -1,7 +1,7 @@
 /** @file CFRunLoop.h
  *  CFRunLoop, complete: loops, sources, observers, timers, and the block forms where the compiler has blocks.
- *  Part of the source compatibility headers: see CoreFoundation.h. RunLoop/RLRunLoop.h has the documentation, and the
- *  list of what is deliberately different from Apple's. */
+ *  Part of the source compatibility headers: see CoreFoundation.h. RunLoop/RLRunLoop.h has the documentation and the
+ *  list of deliberate differences from Apple's. */
 #ifndef __COREFOUNDATION_CFRUNLOOP__
 #define __COREFOUNDATION_CFRUNLOOP__ 1
 
@@ -38,7 +38,8 @@ CF_EXPORT CFArrayRef CFRunLoopCopyAllModes(CFRunLoopRef rl) __asm__("RLRunLoopCo
 CF_EXPORT void CFRunLoopAddCommonMode(CFRunLoopRef rl, CFRunLoopMode mode) __asm__("RLRunLoopAddCommonMode");
 CF_EXPORT CFAbsoluteTime CFRunLoopGetNextTimerFireDate(CFRunLoopRef rl,
                                                        CFRunLoopMode mode) __asm__("RLRunLoopGetNextTimerFireDate");
-/* The main thread's loop is never empty in a common mode, as in CF; RLRunLoopRun() and RLRunLoopRunInMode() return Finished. */
+/* With these, as in CF, the main thread's loop is never empty in a common mode; with RLRunLoopRun() and
+ * RLRunLoopRunInMode() it can be, and they return. */
 CF_EXPORT void CFRunLoopRun(void) __asm__("RLRunLoopRunAsCF");
 CF_EXPORT CFRunLoopRunResult CFRunLoopRunInMode(CFRunLoopMode mode, CFTimeInterval seconds,
                                                 Boolean returnAfterSourceHandled) __asm__("RLRunLoopRunInModeAsCF");
@@ -173,8 +174,8 @@ CF_EXPORT CFTimeInterval CFRunLoopTimerGetTolerance(CFRunLoopTimerRef timer) __a
 CF_EXPORT void CFRunLoopTimerSetTolerance(CFRunLoopTimerRef timer,
                                           CFTimeInterval tolerance) __asm__("RLRunLoopTimerSetTolerance");
 
-/* Makes the main loop run what is on libdispatch's main queue, if the process has libdispatch:
- * RunLoop/RLRunLoopDispatch.h. A constant, not code: nothing happens before the main loop is created. */
+/* Makes the main loop run what is submitted to libdispatch's main queue, if the process has libdispatch:
+ * RunLoop/RLRunLoopDispatch.h. This is a constant, not code: nothing happens before the main loop is created. */
 extern const char __CFRunLoopServesDispatchMainQueue __asm__("kRLProgramServesDispatchMainQueue")
     __attribute__((weak, visibility("default")));
 const char __CFRunLoopServesDispatchMainQueue = 1;
@@ -196,7 +197,7 @@ CF_INLINE void __CFRunLoopCallBlock(void *block) { ((void (^)(void))block)(); }
 
 CF_INLINE void __CFRunLoopDisposeBlock(void *block) { _Block_release(block); }
 
-/* The block is retained for the call: it may invalidate its own timer or observer, which releases it. */
+/* The block is retained during its call, since it may invalidate its own timer or observer, which releases it. */
 CF_INLINE void __CFRunLoopCallTimerBlock(CFRunLoopTimerRef timer, void *block)
 {
     void *held = _Block_copy(block);

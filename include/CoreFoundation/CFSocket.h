@@ -1,5 +1,6 @@
 /** @file CFSocket.h
- *  CFSocket, but for the name registry: sockets whose data, connections and room to write become callbacks.
+ *  CFSocket except for the name registry: sockets whose data, connections and room to write are delivered to a
+ *  callback.
  *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLSocket.h for the documentation. */
 #ifndef __COREFOUNDATION_CFSOCKET__
 #define __COREFOUNDATION_CFSOCKET__ 1

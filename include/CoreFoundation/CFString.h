@@ -1,5 +1,5 @@
 /** @file CFString.h
- *  Immutable strings: the part of CFString that deals with bytes, in the encodings below, with formats and parts.
+ *  Immutable strings: the part of CFString that deals with bytes in the encodings below, formats and substrings.
  *  Part of the source compatibility headers: see CoreFoundation.h, and RunLoop/RLString.h for the documentation. */
 #ifndef __COREFOUNDATION_CFSTRING__
 #define __COREFOUNDATION_CFSTRING__ 1
@@ -34,17 +34,18 @@ typedef CF_OPTIONS(CFOptionFlags, CFStringCompareFlags) {
     kCFCompareAnchored = 8,
     kCFCompareNonliteral = 16,
     kCFCompareNumerically = 64,
-    /* These have no effect but a report: RunLoop/RLString.h. */
+    /* These have no effect except that they are reported: RunLoop/RLString.h. */
     kCFCompareLocalized = 32,
     kCFCompareDiacriticInsensitive = 128,
     kCFCompareWidthInsensitive = 256,
     kCFCompareForcedOrdering = 512
 };
 
-/* The object of a literal. With clang it is a constant expression: an object that the compiler lays out, of a class whose
- * reference is defined here as what this library's strings begin with. (Weak and hidden: the same number in every object
- * file that uses it, no symbol of the program's.) Compilers that cannot do that call a function (CFBase.h), which returns
- * one object per text for the life of the process; there CFSTR cannot initialise a static variable. */
+/* The string object of a literal. With clang it is a constant expression: an object that the compiler lays out, whose
+ * class reference is defined here as the word with which this library's strings begin. (The definition is weak and
+ * hidden: it has the same value in every object file that uses it, and exports no symbol from the program.) Other
+ * compilers call a function (CFBase.h), which returns one object per text for the life of the process; there CFSTR
+ * cannot initialize a static variable. */
 #if defined(__clang__) && defined(__CONSTANT_CFSTRINGS__) && defined(__ELF__) && defined(__LP64__) && \
     __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 __asm__(".weak __CFConstantStringClassReference\n"

@@ -1,5 +1,5 @@
 /** @file CFStringEncodingExt.h
- *  Further string encodings: there are none, only those of CFString.h.
+ *  Further string encodings: none are available besides those of CFString.h.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFSTRINGENCODINGEXT__
 #define __COREFOUNDATION_CFSTRINGENCODINGEXT__ 1

@@ -1,5 +1,6 @@
 /** @file CFTimeZone.h
- *  Time zones: there are none. Each use of a name is an error that says what to use instead: CFUnavailable.h.
+ *  Time zones: not available. Using one of these names is a compile-time error that says what to use instead:
+ *  CFUnavailable.h.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFTIMEZONE__
 #define __COREFOUNDATION_CFTIMEZONE__ 1

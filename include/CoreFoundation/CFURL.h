@@ -1,5 +1,6 @@
 /** @file CFURL.h
- *  URLs: there are none. Each use of a name is an error that says what to use instead: CFUnavailable.h.
+ *  URLs: not available. Using one of these names is a compile-time error that says what to use instead:
+ *  CFUnavailable.h.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFURL__
 #define __COREFOUNDATION_CFURL__ 1

@@ -1,5 +1,6 @@
 /** @file CFURLAccess.h
- *  Access by URL: there are none. Each use of a name is an error that says what to use instead: CFUnavailable.h.
+ *  Access by URL: not available. Using one of these names is a compile-time error that says what to use instead:
+ *  CFUnavailable.h.
  *  Part of the source compatibility headers: see CoreFoundation.h. */
 #ifndef __COREFOUNDATION_CFURLACCESS__
 #define __COREFOUNDATION_CFURLACCESS__ 1

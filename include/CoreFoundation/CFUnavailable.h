@@ -1,9 +1,9 @@
 /** @file CFUnavailable.h
- *  What Apple's CoreFoundation has and this library has not. The names are known here, and in headers of Apple's names
- *  (CFURL.h, CFStream.h and so on), so that the compiler says at each use that it is unavailable, and why.
+ *  What Apple's CoreFoundation has and this library lacks. The names are declared here, and in headers with Apple's
+ *  names (CFURL.h, CFStream.h and so on), so that the compiler reports at each use that a name is unavailable, and why.
  *  Part of the source compatibility headers: see CoreFoundation.h.
  *
- *  To let a program pass that brings its own declarations of such names: -DCF_ALLOW_UNAVAILABLE. */
+ *  Compile a program that brings its own declarations of such names with -DCF_ALLOW_UNAVAILABLE. */
 #ifndef __COREFOUNDATION_CFUNAVAILABLE__
 #define __COREFOUNDATION_CFUNAVAILABLE__ 1
 

@@ -1,26 +1,26 @@
 /** @file CoreFoundation.h
  *  Source compatibility: a C program written for Apple's CFRunLoop compiles unchanged and links with -lrunloop.
  *
- *  These headers declare CF names for the functions of this library. A CF name is an assembler label on the RL symbol
- *  (`CFRunLoopRun` calls `RLRunLoopRun`), so the library exports no CF symbol and can live in one process with Apple's
- *  CoreFoundation. Constants, struct layouts and calling conventions are those of Apple's headers for Linux.
+ *  These headers declare CF names for the functions of this library. A CF name is an assembler label for the RL symbol
+ *  (`CFRunLoopRun` calls `RLRunLoopRunAsCF`), so the library exports no CF symbol and can coexist in one process with
+ *  Apple's CoreFoundation. Constants, struct layouts and calling conventions are those of Apple's headers for Linux.
  *
- *  What is here: all of CFRunLoop, CFFileDescriptor, CFArray, CFData, CFSet, CFDictionary, CFNumber and CFBoolean; CFSocket
- *  without its name registry; CFMessagePort without dispatch queues; CFByteOrder and the null object; the part of CFString
- *  that deals with C strings, and formats; CFDate and absolute times without calendars; the local CFNotificationCenter;
- *  CFRetain and its kin; beside this directory, AssertMacros.h. What is not here, and what to use instead, is in
- *  CFUnavailable.h; the compiler says so at each use.
+ *  Available are: all of CFRunLoop, CFFileDescriptor, CFArray, CFData, CFSet, CFDictionary, CFNumber and CFBoolean;
+ *  CFSocket without its name registry; CFMessagePort without dispatch queues; CFByteOrder and the null object; the part
+ *  of CFString that deals with C strings, and formats; CFDate and absolute times without calendars; the local
+ *  CFNotificationCenter; CFRetain and related functions; and, beside this directory, AssertMacros.h. CFUnavailable.h
+ *  lists what is not available, and what to use instead; the compiler says so at each use.
  *
- *  Behaviour, and the differences from Apple's, are documented in RunLoop/RLRunLoop.h and its neighbours under the name
- *  with RL in place of CF. Both sets of headers may be included in one file; the handles are the same objects, of
- *  different C types, so a cast is needed to pass one to the other.
+ *  The behavior, and the differences from Apple's, are documented in RunLoop/RLRunLoop.h and its neighbors, under the
+ *  names with RL in place of CF. Both sets of headers may be included in one file; the handles are the same objects,
+ *  but of different C types, so a cast is needed to pass one to the other.
  *  CFSTR("…") is a constant expression with clang, and a function call with other compilers.
- *  For programs without headers, which bind CF's names themselves, there is librunloop-cf.so: docs/PORTING.md. */
+ *  Programs that do not use headers but bind CF's names themselves can use librunloop-cf.so: docs/PORTING.md. */
 #ifndef __COREFOUNDATION_COREFOUNDATION__
 #define __COREFOUNDATION_COREFOUNDATION__ 1
 #define __COREFOUNDATION__ 1
 
-/* Apple's umbrella includes these, and programs rely on it. */
+/* Apple's umbrella header includes these, and programs rely on it. */
 #ifndef CF_EXCLUDE_CSTD_HEADERS
 #include <assert.h>
 #include <ctype.h>
