@@ -55,7 +55,7 @@
  *  The loop is destroyed when its thread exits: on that thread version-0 sources get cancel, all items are released,
  *  and queued functions are dropped and their release functions called. Other threads' waiting calls fail with ESRCH. A
  *  retained loop stays valid memory; functions on it do nothing. Items stay valid objects, in no loop. After fork() the
- *  child may go on using the forking thread's loop, with its own kernel objects; other loops are gone.
+ *  child may continue to use the forking thread's loop, with its own kernel objects; other loops are gone.
  *
  *  Linux
  *  -----

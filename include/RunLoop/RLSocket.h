@@ -156,16 +156,16 @@ RL_EXPORT RLTypeID RLSocketGetTypeID(void);
  *  @param context         copied; NULL: info is NULL.
  *  @return the socket, or NULL.
  *  Ownership: info is retained through context.retain until invalidation.  Re-entrancy: calls context.retain.
- *  Errors: NULL with the errno of socket(2). If the new descriptor has the number of one that was closed behind an
- *  existing object's back, that object is reported and invalidated.  Cost: two system calls. */
+ *  Errors: NULL with the errno of socket(2). If the new descriptor has the number of one that was closed while another
+ *  object still used it, that object is reported and invalidated.  Cost: two system calls. */
 RL_EXPORT RLSocketRef RLSocketCreate(RLAllocatorRef allocator, int32_t protocolFamily, int32_t socketType,
                                      int32_t protocol, RLOptionFlags callBackTypes, RLSocketCallBack callout,
                                      const RLSocketContext *context);
 
 /** Creates a socket object for a native socket, or for another descriptor that can be read and written.
- *  If the descriptor already has a valid socket object, that is returned, and the other parameters are ignored. But if
- *  its descriptor was closed behind its back, so that the number now stands for another file, this is reported, the
- *  object is invalidated, and a new one is created.
+ *  If the descriptor already has a valid socket object, that object is returned, and the other parameters are ignored.
+ *  But if its descriptor was closed in the meantime, so that the number now stands for another file, this is reported,
+ *  the object is invalidated, and a new one is created.
  *  @param sock           the native socket. A negative number creates a socket that is not valid.
  *  @param callBackTypes  the types of callbacks.
  *  @param callout        the callback; may be NULL.

@@ -21,7 +21,7 @@
  *  -----------------------------------
  *  The kit waits only for the children that it was given, one by one, and never for "any child"; it does not use
  *  SIGCHLD. If another part of the program waits for all children (waitpid(-1)), or if SIGCHLD is ignored, in which
- *  case the kernel keeps no status, the callback is called as well, and is told that the status is lost.
+ *  case the kernel keeps no status, the callback is called as well, with kRLChildLost as the end.
  *
  *  Pipes
  *  -----

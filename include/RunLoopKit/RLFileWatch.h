@@ -38,12 +38,12 @@
  *
  *  Latency
  *  -------
- *  Events are collected for that long after the first one, and are then reported in one callback, since changes come in
- *  bursts. With kRLFileWatchNoDefer the first event is reported at once, and those that follow it within the latency
- *  are collected. A batch of 4096 events does not wait.
+ *  After the first event, further ones are collected for this time, and all are then reported in one callback, since
+ *  changes come in bursts. With kRLFileWatchNoDefer the first event is reported at once, and those that follow it
+ *  within the latency are collected. A batch of 4096 events does not wait.
  *
- *  What the kernel does not tell
- *  -----------------------------
+ *  What the kernel does not report
+ *  -------------------------------
  *  The object is based on inotify(7). This does not see changes made by other machines on a network file system, writes
  *  through mmap(2) or through another name of a file (a hard link) outside the roots, nor file systems that are mounted
  *  over a directory. Nor does it see the end of a mount whose file system remains, such as a bind mount or one that is
