@@ -1,5 +1,5 @@
 /** @file common.h
- *  What the adapters share. Programs include the header of their library: uv.h, glib.h, sd-event.h and so on. */
+ *  Code shared by the adapters. Programs include the header of their library: uv.h, glib.h, sd-event.h and so on. */
 #ifndef RUNLOOP_ADAPTERS_COMMON_H
 #define RUNLOOP_ADAPTERS_COMMON_H
 #include <RunLoop/RunLoop.h>
@@ -13,7 +13,8 @@ RL_EXTERN_C_BEGIN
 
 /* -- A run loop in another loop ------------------------------------------------------------------------------------ */
 
-/* The beginning of what an adapter allocates. It lives until it is detached, and no dispatch is under way. */
+/* The first part of the memory that an adapter allocates. It lives until it is detached and no dispatch is under
+ * way. */
 typedef struct RLGuest {
     RLRunLoopMode mode;
     void (*stopped)(void *info); /* called after RLRunLoopStop(); may be NULL */
@@ -29,7 +30,8 @@ static inline void RLGuestRelease(RLGuest *guest)
     free(guest);
 }
 
-/* Prepares the calling thread's loop. NULL with errno; EBUSY if it is a guest already, which it then stays. */
+/* Prepares the calling thread's loop. Returns NULL with errno on failure; EBUSY if the loop is already a guest, which
+ * it then remains. */
 static inline RLGuest *RLGuestCreate(size_t size, RLRunLoopMode mode, void (*stopped)(void *info), void *info)
 {
     RLRunLoopGuestState state;
@@ -51,7 +53,7 @@ static inline RLGuest *RLGuestCreate(size_t size, RLRunLoopMode mode, void (*sto
     return guest;
 }
 
-/* When the descriptor is readable. A callback of the run loop may detach the guest. */
+/* Called when the descriptor is readable. A callback of the run loop may detach the guest. */
 static inline void RLGuestDispatch(RLGuest *guest)
 {
     guest->uses++;
@@ -69,25 +71,26 @@ static inline void RLGuestDetach(RLGuest *guest)
 
 /* -- Another loop in a run loop ------------------------------------------------------------------------------------ */
 
-/* The beginning of what an adapter allocates. */
+/* The first part of the memory that an adapter allocates. */
 typedef struct RLHosted {
     RLRunLoopRef loop;
-    RLRunLoopSourceRef ready;      /* on `epoll`, which holds the other loop's descriptors, and `timer` */
-    RLRunLoopSourceRef soon;       /* signalled if there is something to do in the next pass */
-    RLRunLoopObserverRef observer; /* asks the other loop before each wait what it waits for */
+    RLRunLoopSourceRef ready;      /* watches `epoll`, which has the other loop's descriptors and `timer` */
+    RLRunLoopSourceRef soon;       /* signalled when there is something to do in the next pass */
+    RLRunLoopObserverRef observer; /* queries before each wait what the other loop waits for */
     int epoll, timer;
-    long delay; /* what `timer` was set to */
+    long delay; /* the delay to which `timer` was set */
 } RLHosted;
 
 static inline int RLHostedPort(void *info) { return ((RLHosted *)info)->epoll; }
 
-/* Has `perform` called after so many milliseconds at the latest; 0: in the next pass; -1: not because of time. */
+/* Makes the loop call `perform` after this many milliseconds at the latest; 0: in the next pass; -1: not because of
+ * time. */
 static inline void RLHostedSetDelay(RLHosted *its, long milliseconds)
 {
     struct itimerspec date;
     if (milliseconds == 0) {
         RLRunLoopSourceSignal(its->soon);
-        RLRunLoopWakeUp(its->loop); /* it is about to wait */
+        RLRunLoopWakeUp(its->loop); /* the loop is about to wait */
     }
     if (milliseconds <= 0 && its->delay == -1)
         return;
@@ -100,7 +103,7 @@ static inline void RLHostedSetDelay(RLHosted *its, long milliseconds)
     its->delay = milliseconds > 0 ? milliseconds : -1;
 }
 
-/* Ends what RLHostedBegin() began, also if that failed half-way. */
+/* Reverses RLHostedBegin(), even if that failed halfway. */
 static inline void RLHostedEnd(RLHosted *its)
 {
     if (its->observer != NULL) {
@@ -121,9 +124,9 @@ static inline void RLHostedEnd(RLHosted *its)
         close(its->epoll);
 }
 
-/* The calling thread's loop will call perform(its) when something in `epoll` is ready, and observe(…, its) at the
- * beginning of a run and before each wait, since callbacks of the run loop may have changed what the other loop waits for.
- * False with errno: call RLHostedEnd() then, too. */
+/* Makes the calling thread's loop call perform(its) when something in `epoll` is ready, and observe(…, its) at the
+ * beginning of a run and before each wait, since callbacks of the run loop may have changed what the other loop waits
+ * for. Returns 0 with errno on failure: RLHostedEnd() must be called then, too. */
 static inline int RLHostedBegin(RLHosted *its, RLRunLoopMode mode, void (*perform)(void *info),
                                 RLRunLoopObserverCallBack observe)
 {
@@ -160,22 +163,23 @@ static inline int RLHostedBegin(RLHosted *its, RLRunLoopMode mode, void (*perfor
 
 /* -- Another loop with a descriptor of its own, which may not be run in its own callbacks -------------------------- */
 
-/* Results of RLHostedLoop.run, where others are milliseconds. */
+/* Special results of RLHostedLoop.run; all other results are milliseconds. */
 enum {
-    kRLHostedWhenReadable = -1, /* there is nothing to do before the descriptor is readable */
-    kRLHostedBusy = -2,         /* a callback of the other loop is under way, though not called from here */
-    kRLHostedOver = -3          /* not again */
+    kRLHostedWhenReadable = -1, /* there is nothing to do until the descriptor is readable */
+    kRLHostedBusy = -2,         /* a callback of the other loop is running that was not called from here */
+    kRLHostedOver = -3          /* do not call it again */
 };
 
 typedef struct RLHostedLoop {
     RLHosted hosted;
-    /* Does what is due, without waiting. Returns in how many milliseconds to do so again at the latest. */
+    /* Does what is due, without waiting. Returns the number of milliseconds after which to call it again at the
+     * latest. */
     long (*run)(void *info);
     void *info;
     int fd, isRunning, isWatched;
 } RLHostedLoop;
 
-/* False with errno. */
+/* Adds the other loop's descriptor to `epoll`, or removes it. Returns 0 with errno on failure. */
 static inline int RLHostedLoopWatch(RLHostedLoop *its, int isWatched)
 {
     struct epoll_event event;
@@ -202,7 +206,8 @@ static inline void RLHostedLoopPerform(void *info)
         RLRunLoopSourceInvalidate(its->hosted.ready);
         return;
     }
-    /* A run in a callback of the other loop would be woken over and over by what only that loop can serve. */
+    /* Otherwise a run in a callback of the other loop would be woken again and again by events that only that loop can
+     * serve. */
     RLHostedLoopWatch(its, delay != kRLHostedBusy);
     RLHostedSetDelay(&its->hosted, delay >= 0 ? delay : -1);
 }
@@ -220,7 +225,7 @@ static inline void RLHostedLoopRemove(RLHostedLoop *its)
     free(its);
 }
 
-/* Makes the calling thread's loop serve another one. NULL with errno. */
+/* Makes the calling thread's loop serve another one. Returns NULL with errno on failure. */
 static inline RLHostedLoop *RLHostedLoopAdd(int fd, long (*run)(void *info), void *info, RLRunLoopMode mode)
 {
     RLHostedLoop *its = (RLHostedLoop *)calloc(1, sizeof *its);

@@ -1,9 +1,9 @@
 /** @file curl.h
- *  libcurl: the transfers of a CURLM in a run loop. Static functions, nothing to link but libcurl.
+ *  libcurl: the transfers of a CURLM in a run loop. Static functions; nothing to link but libcurl.
  *  Example: examples/curl.c
  *
  *  RLCurlMultiAdd() makes the calling thread's run loop serve a multi handle while it runs in a mode. Transfers are
- *  added as ever, and begin in the next pass; a callback tells of each one that has ended:
+ *  added as usual, and begin in the next pass; a callback receives the result of each one when it has ended:
  *
  *      static void done(CURL *easy, CURLcode result, void *info) { … curl_multi_remove_handle(multi, easy); … }
  *
@@ -13,10 +13,10 @@
  *      RLCurlMultiRemove(curl);
  *      curl_multi_cleanup(multi);
  *
- *  Sockets and timers of libcurl are descriptor objects and a timer of the loop: with no transfer under way they do not
- *  keep the mode from being empty, and nothing is polled. All calls for one multi handle are made on the loop's thread.
- *  libcurl may not be called in its own callbacks, but for a few functions, so a run loop that runs in a write callback
- *  does not serve the transfers meanwhile; in `done` everything is allowed. */
+ *  Sockets and timers of libcurl are descriptor objects and a timer of the loop: while no transfer is under way they do
+ *  not keep the mode from being empty, and nothing is polled. All calls for one multi handle are made on the loop's
+ *  thread. Most functions of libcurl may not be called in its own callbacks, so a run loop that runs in a write
+ *  callback does not serve the transfers meanwhile; in `done` everything is allowed. */
 #ifndef RUNLOOP_ADAPTERS_CURL_H
 #define RUNLOOP_ADAPTERS_CURL_H
 #include <RunLoop/RunLoop.h>
@@ -33,7 +33,7 @@ typedef struct RLCurlSocket {
     struct RLCurlMulti *multi;
     struct RLCurlSocket *next;
     RLFileDescriptorRef f;
-    RLOptionFlags missed; /* what was ready while libcurl could not be called */
+    RLOptionFlags missed; /* the types that were ready while libcurl could not be called */
 } RLCurlSocket;
 
 /** A multi handle that a run loop serves: see RLCurlMultiAdd(). */
@@ -46,7 +46,7 @@ typedef struct RLCurlMulti {
     void (*done)(CURL *easy, CURLcode result, void *info);
     void *info;
     int uses;
-    int isCalling; /* libcurl, which refuses to be called in its callbacks */
+    int isCalling; /* libcurl is being called; it refuses calls in its callbacks */
     int hasMissed;
 } * RLCurlMultiRef;
 
@@ -59,7 +59,7 @@ static inline void RLCurlMultiRelease(RLCurlMultiRef its)
     free(its);
 }
 
-/* What became ready in a run in a callback of libcurl is ready now. */
+/* Makes sockets and the timer ready again that became ready in a run nested in a callback of libcurl. */
 static inline void RLCurlMultiCatchUp(RLCurlMultiRef its)
 {
     if (!its->hasMissed)
@@ -73,7 +73,7 @@ static inline void RLCurlMultiCatchUp(RLCurlMultiRef its)
     RLRunLoopAddTimer(its->loop, its->timer, its->mode);
 }
 
-/* Has libcurl do what a socket, or the time, allows, and tells of the transfers that end with that. */
+/* Makes libcurl proceed with what a socket or the time allows, and reports the transfers that end as a result. */
 static inline void RLCurlMultiAct(RLCurlMultiRef its, curl_socket_t socket, int events)
 {
     CURLMsg *message;
@@ -97,7 +97,7 @@ static inline void RLCurlSocketReady(RLFileDescriptorRef f, RLOptionFlags types,
         socket->multi->hasMissed = 1;
         return;
     }
-    RLFileDescriptorEnableCallBacks(f, types); /* before libcurl says what it wants from now on */
+    RLFileDescriptorEnableCallBacks(f, types); /* before libcurl sets what it wants from now on */
     RLCurlMultiAct(socket->multi, RLFileDescriptorGetNativeDescriptor(f),
                    (types & kRLFileDescriptorReadCallBack ? CURL_CSELECT_IN : 0) |
                        (types & kRLFileDescriptorWriteCallBack ? CURL_CSELECT_OUT : 0));
@@ -124,7 +124,7 @@ static inline void RLCurlSocketEnd(RLCurlSocket *socket)
     free(socket);
 }
 
-/* NULL if it is out of memory or descriptors. */
+/* Begins to watch a socket. Returns NULL if out of memory or descriptors. */
 static inline RLCurlSocket *RLCurlSocketBegin(RLCurlMultiRef its, curl_socket_t fd)
 {
     RLFileDescriptorContext context;
@@ -152,7 +152,7 @@ static inline RLCurlSocket *RLCurlSocketBegin(RLCurlMultiRef its, curl_socket_t 
     return socket;
 }
 
-/* libcurl tells what it wants of a socket. */
+/* Called by libcurl with the events that it waits for on a socket. */
 static inline int RLCurlWatch(CURL *easy, curl_socket_t fd, int what, void *info, void *known)
 {
     RLCurlSocket *socket = (RLCurlSocket *)known;
@@ -171,7 +171,7 @@ static inline int RLCurlWatch(CURL *easy, curl_socket_t fd, int what, void *info
     return 0;
 }
 
-/* libcurl tells when it wants to be called. It may not be called from here. */
+/* Called by libcurl with the time at which it wants to be called. libcurl may not be called from here. */
 static inline int RLCurlSetTimer(CURLM *multi, long milliseconds, void *info)
 {
     RLCurlMultiRef its = (RLCurlMultiRef)info;
@@ -186,13 +186,13 @@ static inline int RLCurlSetTimer(CURLM *multi, long milliseconds, void *info)
 }
 
 /** Makes the calling thread's run loop serve a multi handle until RLCurlMultiRemove(), in a mode or in the common
- *  modes. It takes the handle's socket and timer functions, and reads its messages. Transfers may have been added to the
- *  handle before, but not have begun.
- *  @param multi  to be cleaned up after RLCurlMultiRemove().
+ *  modes. This replaces the handle's socket and timer functions, and reads its messages. Transfers may already have
+ *  been added to the handle, but must not have begun.
+ *  @param multi  the multi handle; clean it up after RLCurlMultiRemove().
  *  @param done   called for each transfer that has ended, with its result; may be NULL. It may remove and clean up
  *                `easy`, and call RLCurlMultiRemove().
  *  @param info   passed to done.
- *  @return NULL with errno if it is out of memory. */
+ *  @return NULL with errno if out of memory. */
 static inline RLCurlMultiRef RLCurlMultiAdd(CURLM *multi, RLRunLoopMode mode,
                                             void (*done)(CURL *easy, CURLcode result, void *info), void *info)
 {
@@ -224,8 +224,8 @@ static inline RLCurlMultiRef RLCurlMultiAdd(CURLM *multi, RLRunLoopMode mode,
     return its;
 }
 
-/** Ends what RLCurlMultiAdd() began, on the same thread; not in a callback of libcurl, but for `done`.
- *  Transfers that are under way are not served any more: remove them from the multi handle, and clean it up. */
+/** Reverses RLCurlMultiAdd(). Call it on the same thread, and not in a callback of libcurl other than `done`.
+ *  Transfers under way are no longer served: remove them from the multi handle, and clean that up. */
 static inline void RLCurlMultiRemove(RLCurlMultiRef its)
 {
     curl_multi_setopt(its->multi, CURLMOPT_SOCKETFUNCTION, NULL);

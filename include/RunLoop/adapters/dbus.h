@@ -1,21 +1,21 @@
 /** @file dbus.h
- *  libdbus: connections and servers of D-Bus in a run loop. Static functions, nothing to link but libdbus-1.
+ *  libdbus: connections and servers of D-Bus in a run loop. Static functions; nothing to link but libdbus-1.
  *  Example: examples/dbus.c
  *
  *  RLDBusConnectionAdd() makes the calling thread's run loop serve a connection while it runs in a mode: messages are
- *  sent and dispatched, and replies and time limits are told to whatever waits for them.
+ *  sent and dispatched, and replies and timeouts are delivered.
  *
  *      RLDBusRef dbus = RLDBusConnectionAdd(dbus_bus_get(DBUS_BUS_SESSION, &error), kRLRunLoopCommonModes);
  *      RLRunLoopRun();
  *      RLDBusRemove(dbus);
  *
- *  RLDBusServerAdd() has the loop accept connections of a DBusServer; the function that
- *  dbus_server_set_new_connection_function() sets adds each of them.
+ *  RLDBusServerAdd() makes the loop accept connections of a DBusServer; the function set by
+ *  dbus_server_set_new_connection_function() adds each of them.
  *
  *  After dbus_threads_init_default() other threads may send on the connection, and wait for replies. A pass dispatches
- *  one message, so a flood of them leaves room for everything else in the loop. libdbus dispatches no message while
- *  another one is dispatched: a run loop that runs in a message's handler does not serve the connection's messages
- *  meanwhile. */
+ *  one message, so a flood of them leaves room for everything else in the loop. libdbus does not dispatch a message
+ *  while it is dispatching another: a run loop that runs in a message's handler does not serve the connection's
+ *  messages meanwhile. */
 #ifndef RUNLOOP_ADAPTERS_DBUS_H
 #define RUNLOOP_ADAPTERS_DBUS_H
 #include <RunLoop/RunLoop.h>
@@ -31,8 +31,8 @@ typedef struct RLDBus {
     DBusServer *server;         /* or NULL */
     RLRunLoopRef loop;
     RLRunLoopMode mode;
-    RLRunLoopSourceRef messages; /* signalled while there are some to dispatch; NULL for a server */
-    int uses, isDispatching;     /* touched by the loop's thread */
+    RLRunLoopSourceRef messages; /* signalled while there are messages to dispatch; NULL for a server */
+    int uses, isDispatching;     /* used only by the loop's thread */
 } * RLDBusRef;
 
 static inline void RLDBusRelease(RLDBusRef its)
@@ -50,7 +50,7 @@ static inline void RLDBusRelease(RLDBusRef its)
     free(its);
 }
 
-/* -- Descriptors: a DBusWatch has a descriptor object for its data ------------------------------------------------- */
+/* -- Descriptors: the data of a DBusWatch is a descriptor object --------------------------------------------------- */
 
 static inline void RLDBusWatchReady(RLFileDescriptorRef f, RLOptionFlags types, void *info)
 {
@@ -109,7 +109,7 @@ static inline dbus_bool_t RLDBusWatchAdd(DBusWatch *watch, void *info)
     return TRUE;
 }
 
-/* -- Time limits: a DBusTimeout has a timer for its data, while it is enabled -------------------------------------- */
+/* -- Timeouts: the data of a DBusTimeout is a timer, while it is enabled ------------------------------------------- */
 
 static inline void RLDBusTimeoutFired(RLRunLoopTimerRef timer, void *info)
 {
@@ -193,7 +193,7 @@ static inline RLDBusRef RLDBusCreate(RLRunLoopMode mode)
     return its;
 }
 
-/** Ends what RLDBusConnectionAdd() or RLDBusServerAdd() began, on the same thread, also in a message's handler. */
+/** Reverses RLDBusConnectionAdd() or RLDBusServerAdd(). Call it on the same thread; a message's handler may do so. */
 static inline void RLDBusRemove(RLDBusRef its)
 {
     if (its->connection != NULL) {
@@ -210,10 +210,10 @@ static inline void RLDBusRemove(RLDBusRef its)
     RLDBusRelease(its);
 }
 
-/** Makes the calling thread's run loop serve a connection until RLDBusRemove(), in a mode or in the common modes. It
- *  keeps the mode from being empty.
- *  @param connection  retained; it takes its watch, timeout and dispatch status functions.
- *  @return NULL with errno ENOMEM if it is out of memory or descriptors. */
+/** Makes the calling thread's run loop serve a connection until RLDBusRemove(), in a mode or in the common modes. The
+ *  connection keeps the mode from being empty.
+ *  @param connection  retained; its watch, timeout and dispatch status functions are replaced.
+ *  @return NULL with errno ENOMEM if out of memory or descriptors. */
 static inline RLDBusRef RLDBusConnectionAdd(DBusConnection *connection, RLRunLoopMode mode)
 {
     RLDBusRef its = RLDBusCreate(mode);
@@ -240,10 +240,10 @@ static inline RLDBusRef RLDBusConnectionAdd(DBusConnection *connection, RLRunLoo
     return its;
 }
 
-/** Makes the calling thread's run loop serve a server until RLDBusRemove(), in a mode or in the common modes. It keeps
- *  the mode from being empty.
- *  @param server  retained; it takes its watch and timeout functions.
- *  @return NULL with errno ENOMEM if it is out of memory or descriptors. */
+/** Makes the calling thread's run loop serve a server until RLDBusRemove(), in a mode or in the common modes. The
+ *  server keeps the mode from being empty.
+ *  @param server  retained; its watch and timeout functions are replaced.
+ *  @return NULL with errno ENOMEM if out of memory or descriptors. */
 static inline RLDBusRef RLDBusServerAdd(DBusServer *server, RLRunLoopMode mode)
 {
     RLDBusRef its = RLDBusCreate(mode);

@@ -1,18 +1,18 @@
 /** @file ev.h
- *  libev: a run loop in a struct ev_loop. Static functions, nothing to link but libev.
+ *  libev: a run loop in a struct ev_loop. Static functions; nothing to link but libev.
  *  Example: examples/ev.c
  *
  *  RLEvAttach() serves the calling thread's run loop from an ev_loop that the same thread runs: timers, sources, posted
- *  functions and sockets of the loop next to libev's watchers, also in nested ev_run() calls.
+ *  functions and sockets of the run loop beside libev's watchers, also in nested ev_run() calls.
  *
  *      RLEvGuest *guest = RLEvAttach(EV_DEFAULT, kRLRunLoopDefaultMode, NULL, NULL);
  *      ev_run(EV_DEFAULT, 0);
  *      RLEvDetach(guest);
  *
- *  There is no other direction, an ev_loop in a run loop: libev neither has a function that returns the descriptor it
- *  waits on (ev_embed hands it to another ev_loop only), nor one that says when it is due next.
+ *  The other direction, an ev_loop in a run loop, is not possible: libev has neither a function that returns the
+ *  descriptor on which it waits (ev_embed passes it only to another ev_loop), nor one that returns when it is due next.
  *
- *  libev's headers want -fno-strict-aliasing, and a libev that was built with EV_MULTIPLICITY, as Debian's is. */
+ *  libev's headers require -fno-strict-aliasing, and a libev that was built with EV_MULTIPLICITY, as Debian's is. */
 #ifndef RUNLOOP_ADAPTERS_EV_H
 #define RUNLOOP_ADAPTERS_EV_H
 #include <RunLoop/adapters/common.h>
@@ -34,7 +34,8 @@ static inline void RLEvReady(struct ev_loop *loop, ev_io *io, int events)
     RLGuestDispatch((RLGuest *)io->data);
 }
 
-/* While a dispatch is under way the descriptor tells of nothing. In one of its callbacks an ev_run() asks anew. */
+/* While a dispatch is under way the descriptor reports nothing, so an ev_run() in one of its callbacks must prepare the
+ * loop again. */
 static inline void RLEvPrepare(struct ev_loop *loop, ev_prepare *prepare, int events)
 {
     RLGuest *guest = (RLGuest *)prepare->data;
@@ -47,13 +48,12 @@ static inline void RLEvPrepare(struct ev_loop *loop, ev_prepare *prepare, int ev
 }
 
 /** Makes an ev_loop serve the calling thread's run loop in one mode until RLEvDetach(). It keeps ev_run() running.
- *  The descriptor tells of everything, also of timers: libev calls us only when there is something to do.
+ *  The descriptor reports everything, including timers: libev calls the adapter only when there is something to do.
  *  @param loop     the ev_loop that this thread runs.
  *  @param mode     the mode; not kRLRunLoopCommonModes.
  *  @param stopped  called after RLRunLoopStop(), for example to call ev_break(); may be NULL.
  *  @param info     passed to stopped.
- *  @return NULL with errno if it is out of memory or descriptors, or if the run loop is a guest already (EBUSY): a thread
- *          has one. */
+ *  @return NULL with errno if out of memory or descriptors, or if the thread's run loop is already a guest (EBUSY). */
 static inline RLEvGuest *RLEvAttach(struct ev_loop *loop, RLRunLoopMode mode, void (*stopped)(void *info), void *info)
 {
     RLEvGuest *its = (RLEvGuest *)RLGuestCreate(sizeof *its, mode, stopped, info);
@@ -68,7 +68,7 @@ static inline RLEvGuest *RLEvAttach(struct ev_loop *loop, RLRunLoopMode mode, vo
     return its;
 }
 
-/** Ends what RLEvAttach() began, on the same thread, before ev_loop_destroy(). */
+/** Reverses RLEvAttach(). Call it on the same thread, before ev_loop_destroy(). */
 static inline void RLEvDetach(RLEvGuest *its)
 {
     ev_prepare_stop(its->loop, &its->prepare);

@@ -1,19 +1,19 @@
 /** @file event.h
- *  libevent: a run loop in an event_base. Static functions, nothing to link but libevent_core.
+ *  libevent: a run loop in an event_base. Static functions; nothing to link but libevent_core.
  *  Example: examples/event.c
  *
  *  RLEventAttach() serves the calling thread's run loop from an event_base that the same thread runs: timers, sources,
- *  posted functions and sockets of the loop next to libevent's events.
+ *  posted functions and sockets of the run loop beside libevent's events.
  *
  *      RLEventGuest *guest = RLEventAttach(base, kRLRunLoopDefaultMode, NULL, NULL);
  *      event_base_dispatch(base);
  *      RLEventDetach(guest);
  *
- *  Other threads may post to the run loop without evthread_use_pthreads(): it is the run loop's descriptor that wakes
+ *  Other threads may post to the run loop without evthread_use_pthreads(), since the run loop's descriptor wakes
  *  libevent. event_base_loop() may not be called in callbacks of the same base.
  *
- *  There is no other direction, an event_base in a run loop: libevent 2.1 neither has a function that returns the
- *  descriptor it waits on, nor one that says when it is due next. */
+ *  The other direction, an event_base in a run loop, is not possible: libevent 2.1 has neither a function that returns
+ *  the descriptor on which it waits, nor one that returns when it is due next. */
 #ifndef RUNLOOP_ADAPTERS_EVENT_H
 #define RUNLOOP_ADAPTERS_EVENT_H
 #include <RunLoop/adapters/common.h>
@@ -34,14 +34,13 @@ static inline void RLEventReady(evutil_socket_t fd, short events, void *info)
 }
 
 /** Makes an event_base serve the calling thread's run loop in one mode until RLEventDetach(). It keeps
- *  event_base_dispatch() running. The descriptor tells of everything, also of timers: libevent calls us only when there
- *  is something to do.
+ *  event_base_dispatch() running. The descriptor reports everything, including timers: libevent calls the adapter only
+ *  when there is something to do.
  *  @param base     the event_base that this thread runs.
  *  @param mode     the mode; not kRLRunLoopCommonModes.
  *  @param stopped  called after RLRunLoopStop(), for example to call event_base_loopbreak(); may be NULL.
  *  @param info     passed to stopped.
- *  @return NULL with errno if it is out of memory or descriptors, or if the run loop is a guest already (EBUSY): a thread
- *          has one. */
+ *  @return NULL with errno if out of memory or descriptors, or if the thread's run loop is already a guest (EBUSY). */
 static inline RLEventGuest *RLEventAttach(struct event_base *base, RLRunLoopMode mode, void (*stopped)(void *info),
                                           void *info)
 {
@@ -59,7 +58,7 @@ static inline RLEventGuest *RLEventAttach(struct event_base *base, RLRunLoopMode
     return its;
 }
 
-/** Ends what RLEventAttach() began, on the same thread, before event_base_free(). */
+/** Reverses RLEventAttach(). Call it on the same thread, before event_base_free(). */
 static inline void RLEventDetach(RLEventGuest *its)
 {
     event_free(its->event);

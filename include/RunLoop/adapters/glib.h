@@ -1,23 +1,25 @@
 /** @file glib.h
- *  GLib: a run loop in a GMainContext, and a GMainContext in a run loop. Static functions, nothing to link but GLib.
+ *  GLib: a run loop in a GMainContext, and a GMainContext in a run loop. Static functions; nothing to link but GLib.
  *  Example: examples/glib.c
  *
- *  RLGSourceNew() makes a GSource for the calling thread's run loop. Attached to the context that this thread runs, it
- *  serves timers, sources, posted functions and sockets of the loop next to those of GLib, also in nested main loops:
+ *  RLGSourceNew() creates a GSource for the calling thread's run loop. Attached to the context that this thread runs,
+ *  it serves timers, sources, posted functions and sockets of the run loop beside those of GLib, also in nested main
+ *  loops:
  *
  *      GSource *source = RLGSourceNew(kRLRunLoopDefaultMode);
  *      g_source_attach(source, NULL);
  *      g_source_unref(source);
  *      g_main_loop_run(loop);
  *
- *  RLGMainContextAdd() makes the calling thread's run loop serve a GMainContext while it runs in a mode: the loop waits
- *  in the context's place, so g_idle_add(), g_timeout_add(), GIO and D-Bus work in a program that calls RLRunLoopRun().
+ *  RLGMainContextAdd() makes the calling thread's run loop serve a GMainContext while it runs in a mode. The run loop
+ *  waits in place of the context, so g_idle_add(), g_timeout_add(), GIO and D-Bus work in a program that calls
+ *  RLRunLoopRun().
  *
  *      RLGMainContextRef glib = RLGMainContextAdd(NULL, kRLRunLoopCommonModes);
  *      RLRunLoopRun();
  *      RLGMainContextRemove(glib);
  *
- *  Use one of the two for a thread. */
+ *  Use only one of the two in a thread. */
 #ifndef RUNLOOP_ADAPTERS_GLIB_H
 #define RUNLOOP_ADAPTERS_GLIB_H
 #include <RunLoop/adapters/common.h>
@@ -34,7 +36,7 @@ typedef struct RLGSource {
     int fd;
 } RLGSource;
 
-/* GLib may call prepare twice in a row, without a check between: any order is fine here. */
+/* GLib may call prepare twice in a row, without a check in between: any order works here. */
 static inline gboolean RLGSourcePrepare(GSource *source, gint *timeout)
 {
     RLGSource *its = (RLGSource *)source;
@@ -59,7 +61,7 @@ static inline gboolean RLGSourceCheck(GSource *source)
     return its->tag != NULL && g_source_query_unix_fd(source, its->tag) != 0;
 }
 
-/* The callback, if there is one, is called when RLRunLoopStop() was: it may quit GLib's main loop. */
+/* The callback, if there is one, is called after RLRunLoopStop() was called: it may quit GLib's main loop. */
 static inline gboolean RLGSourceDispatch(GSource *source, GSourceFunc callback, gpointer data)
 {
     RLGSource *its = (RLGSource *)source;
@@ -78,8 +80,8 @@ static inline void RLGSourceFinalize(GSource *source)
     RLRelease(its->loop);
 }
 
-/** Creates a source that serves the calling thread's run loop in one mode, at most one for a thread.
- *  Attach it to the context that this thread runs. g_source_set_callback() sets what is called after RLRunLoopStop().
+/** Creates a source that serves the calling thread's run loop in one mode. A thread may have at most one.
+ *  Attach it to the context that this thread runs. g_source_set_callback() sets a callback for RLRunLoopStop().
  *  @param mode  the mode; not kRLRunLoopCommonModes.
  *  @return the source; release it with g_source_unref(). */
 static inline GSource *RLGSourceNew(RLRunLoopMode mode)
@@ -97,7 +99,7 @@ static inline GSource *RLGSourceNew(RLRunLoopMode mode)
     its->fd = -1;
     g_source_set_can_recurse(source, TRUE);
     g_source_set_name(source, "RunLoop");
-    RLGSourcePrepare(source, &timeout); /* a stop counts from now on */
+    RLGSourcePrepare(source, &timeout); /* stops have an effect from now on */
     return source;
 }
 
@@ -107,13 +109,13 @@ static inline GSource *RLGSourceNew(RLRunLoopMode mode)
 typedef struct RLGMainContext {
     RLHosted hosted; /* first */
     GMainContext *context;
-    GPollFD *polled; /* what is in the set */
+    GPollFD *polled; /* the descriptors in the set */
     gint count, capacity, priority;
-    int set;     /* an epoll in the run loop's */
-    int isStale; /* it may have what was closed while a duplicate is open: no number stands for that any more */
+    int set;     /* an epoll descriptor, inside that of the run loop */
+    int isStale; /* it may contain a closed descriptor with an open duplicate, to which no number refers */
 } * RLGMainContextRef;
 
-/* All that is wanted of a descriptor, which may be polled several times; 0: it is not. */
+/* Returns all events that are wanted for a descriptor, which may be polled several times; 0 if it is not polled. */
 static inline gushort RLGMainContextWants(const GPollFD *polled, gint count, int fd)
 {
     gushort events = 0;
@@ -123,7 +125,7 @@ static inline gushort RLGMainContextWants(const GPollFD *polled, gint count, int
     return events;
 }
 
-/* Has the set wait for a descriptor of the context, or for something else of it. 0: it cannot. */
+/* Makes the set wait for a descriptor of the context, or for other events of it. Returns 0 if that fails. */
 static inline int RLGMainContextSet(RLGMainContextRef its, int operation, const GPollFD *polled, gint count, int fd)
 {
     struct epoll_event event; /* poll(2) and epoll(7) use the same bits */
@@ -132,7 +134,7 @@ static inline int RLGMainContextSet(RLGMainContextRef its, int operation, const 
     return epoll_ctl(its->set, operation, fd, &event) == 0;
 }
 
-/* Has a new set take the place of the one before. False with errno. */
+/* Replaces the set by a new one. Returns 0 with errno on failure. */
 static inline int RLGMainContextRenew(RLGMainContextRef its)
 {
     struct epoll_event event;
@@ -155,7 +157,7 @@ static inline int RLGMainContextRenew(RLGMainContextRef its)
     return 1;
 }
 
-/* Has the set wait for what the context polls. */
+/* Makes the set wait for what the context polls. */
 static inline void RLGMainContextWatch(RLGMainContextRef its, const GPollFD *polled, gint count)
 {
     for (gint index = 0; index < its->count; index++)
@@ -165,14 +167,14 @@ static inline void RLGMainContextWatch(RLGMainContextRef its, const GPollFD *pol
     for (gint index = 0; index < count; index++) {
         if (RLGMainContextSet(its, EPOLL_CTL_MOD, polled, count, polled[index].fd))
             continue;
-        /* New, or a number that was closed and used again. */
+        /* A new descriptor, or a number that was closed and reused. */
         if (RLGMainContextWants(its->polled, its->count, polled[index].fd) != 0)
             its->isStale = 1;
         RLGMainContextSet(its, EPOLL_CTL_ADD, polled, count, polled[index].fd);
     }
 }
 
-/* Asks the context what it waits for, and has the run loop wait for that. */
+/* Queries what the context waits for, and makes the run loop wait for that. */
 static inline void RLGMainContextQuery(RLGMainContextRef its)
 {
     gint timeout, count;
@@ -190,7 +192,7 @@ static inline void RLGMainContextQuery(RLGMainContextRef its)
     RLHostedSetDelay(&its->hosted, isReady ? 0 : timeout);
 }
 
-/* One iteration of the context, without waiting. It may be nested. */
+/* Runs one iteration of the context, without waiting. May be nested. */
 static inline void RLGMainContextPerform(void *info)
 {
     RLGMainContextRef its = (RLGMainContextRef)info;
@@ -208,7 +210,7 @@ static inline void RLGMainContextObserve(RLRunLoopObserverRef observer, RLRunLoo
     RLGMainContextQuery((RLGMainContextRef)info);
 }
 
-/** Ends what RLGMainContextAdd() began, on the same thread; not in a callback of the context. */
+/** Reverses RLGMainContextAdd(). Call it on the same thread, and not in a callback of the context. */
 static inline void RLGMainContextRemove(RLGMainContextRef its)
 {
     RLHostedEnd(&its->hosted);
@@ -221,10 +223,10 @@ static inline void RLGMainContextRemove(RLGMainContextRef its)
 }
 
 /** Makes the calling thread's run loop serve a context until RLGMainContextRemove(), in a mode or in the common modes.
- *  The thread owns the context all the time. As the context keeps the mode from being empty, a run ends by
+ *  The thread owns the context all the time. As the context keeps the mode from being empty, a run ends only by
  *  RLRunLoopStop() or its time limit.
  *  @param context  NULL for the default context.
- *  @return NULL if another thread owns the context (errno EBUSY), or out of memory or descriptors. */
+ *  @return NULL with errno if another thread owns the context (EBUSY), or if out of memory or descriptors. */
 static inline RLGMainContextRef RLGMainContextAdd(GMainContext *context, RLRunLoopMode mode)
 {
     if (context == NULL)

@@ -1,10 +1,10 @@
 /** @file sd-event.h
- *  sd-event: a run loop in an sd_event, and an sd_event in a run loop. Static functions, nothing to link but
+ *  sd-event: a run loop in an sd_event, and an sd_event in a run loop. Static functions; nothing to link but
  *  libsystemd.
  *  Example: examples/sd-event.c
  *
  *  RLSdEventAttach() serves the calling thread's run loop from an sd_event that the same thread runs: timers, sources,
- *  posted functions and sockets of the loop next to those of sd-event.
+ *  posted functions and sockets of the run loop beside those of sd-event.
  *
  *      RLSdEventGuest *guest = RLSdEventAttach(event, kRLRunLoopDefaultMode, NULL, NULL);
  *      sd_event_loop(event);
@@ -18,7 +18,7 @@
  *      RLSdEventRemove(sd);
  *
  *  sd_event_run() may not be called in callbacks of the same sd_event. So a run loop that runs in such a callback does
- *  not serve it meanwhile. Use one of the two for a thread. */
+ *  not serve the sd_event meanwhile. Use only one of the two in a thread. */
 #ifndef RUNLOOP_ADAPTERS_SD_EVENT_H
 #define RUNLOOP_ADAPTERS_SD_EVENT_H
 #include <RunLoop/adapters/common.h>
@@ -43,14 +43,14 @@ static inline int RLSdEventReady(sd_event_source *source, int fd, uint32_t event
 }
 
 /** Makes an sd_event serve the calling thread's run loop in one mode until RLSdEventDetach().
- *  It needs no prepare, post or exit source: the descriptor tells of everything, also of timers, whatever the state of
+ *  It needs no prepare, post or exit source: the descriptor reports everything, including timers, whatever the state of
  *  the sd_event. The source has the priority SD_EVENT_PRIORITY_NORMAL.
  *  @param event    the sd_event that this thread runs.
  *  @param mode     the mode; not kRLRunLoopCommonModes.
  *  @param stopped  called after RLRunLoopStop(), for example to call sd_event_exit(); may be NULL.
  *  @param info     passed to stopped.
- *  @return NULL with errno if it is out of memory or descriptors, if the sd_event has exited (ESTALE), or if the run loop
- *          is a guest already (EBUSY): a thread has one. */
+ *  @return NULL with errno if out of memory or descriptors, if the sd_event has exited (ESTALE), or if the thread's run
+ *  loop is already a guest (EBUSY). */
 static inline RLSdEventGuest *RLSdEventAttach(sd_event *event, RLRunLoopMode mode, void (*stopped)(void *info),
                                               void *info)
 {
@@ -67,7 +67,7 @@ static inline RLSdEventGuest *RLSdEventAttach(sd_event *event, RLRunLoopMode mod
     return its;
 }
 
-/** Ends what RLSdEventAttach() began, on the same thread. */
+/** Reverses RLSdEventAttach(). Call it on the same thread. */
 static inline void RLSdEventDetach(RLSdEventGuest *its)
 {
     sd_event_source_set_enabled(its->source, SD_EVENT_OFF);
@@ -80,8 +80,8 @@ static inline void RLSdEventDetach(RLSdEventGuest *its)
 /** An sd_event that a run loop serves: see RLSdEventAdd(). */
 typedef RLHostedLoop *RLSdEventRef;
 
-/* Between two calls the sd_event is in its initial state, in which everything is allowed: its timers are armed, and what
- * is pending is served in the next pass. */
+/* Between two calls the sd_event is in its initial state, in which everything is allowed. Its timers are armed then,
+ * and pending events are served in the next pass. */
 static inline long RLSdEventRun(void *info)
 {
     sd_event *event = (sd_event *)info;
@@ -93,7 +93,7 @@ static inline long RLSdEventRun(void *info)
     return result > 0 ? 0 : kRLHostedWhenReadable;
 }
 
-/** Ends what RLSdEventAdd() began, on the same thread; not in a callback of the sd_event. */
+/** Reverses RLSdEventAdd(). Call it on the same thread, and not in a callback of the sd_event. */
 static inline void RLSdEventRemove(RLSdEventRef sd)
 {
     sd_event_unref((sd_event *)sd->info);
@@ -101,9 +101,10 @@ static inline void RLSdEventRemove(RLSdEventRef sd)
 }
 
 /** Makes the calling thread's run loop serve an sd_event until RLSdEventRemove(), in a mode or in the common modes.
- *  As it keeps the mode from being empty, a run ends by RLRunLoopStop() or its time limit. After sd_event_exit() and
- *  the exit sources the sd_event is not served any more, and does not keep the mode from being empty.
- *  @return NULL with errno if it is out of memory or descriptors, or if the sd_event has exited (ESTALE). */
+ *  As the sd_event keeps the mode from being empty, a run ends only by RLRunLoopStop() or its time limit. After
+ *  sd_event_exit() and the exit sources the sd_event is no longer served, and no longer keeps the mode from being
+ *  empty.
+ *  @return NULL with errno if out of memory or descriptors, or if the sd_event has exited (ESTALE). */
 static inline RLSdEventRef RLSdEventAdd(sd_event *event, RLRunLoopMode mode)
 {
     int fd = sd_event_get_fd(event);

@@ -1,9 +1,9 @@
 /** @file uv.h
- *  libuv: a run loop in a uv_loop_t, and a uv_loop_t in a run loop. Static functions, nothing to link but libuv.
+ *  libuv: a run loop in a uv_loop_t, and a uv_loop_t in a run loop. Static functions; nothing to link but libuv.
  *  Example: examples/uv.c
  *
  *  RLUvAttach() serves the calling thread's run loop from a uv_loop_t that the same thread runs: timers, sources,
- *  posted functions and sockets of the loop next to libuv's handles.
+ *  posted functions and sockets of the run loop beside libuv's handles.
  *
  *      RLUvGuest *guest = RLUvAttach(uv_default_loop(), kRLRunLoopDefaultMode, NULL, NULL);
  *      uv_run(uv_default_loop(), UV_RUN_DEFAULT);
@@ -16,7 +16,7 @@
  *      RLUvLoopRemove(uv);
  *
  *  uv_run() may not be called in callbacks of the same uv_loop_t. So a run loop that runs in such a callback does not
- *  serve libuv meanwhile. Use one of the two for a thread. */
+ *  serve libuv meanwhile. Use only one of the two in a thread. */
 #ifndef RUNLOOP_ADAPTERS_UV_H
 #define RUNLOOP_ADAPTERS_UV_H
 #include <RunLoop/adapters/common.h>
@@ -41,13 +41,12 @@ static inline void RLUvPolled(uv_poll_t *poll, int status, int events)
 static inline void RLUvClosed(uv_handle_t *handle) { RLGuestRelease((RLGuest *)handle->data); }
 
 /** Makes a uv_loop_t serve the calling thread's run loop in one mode until RLUvDetach(). It keeps uv_run() running.
- *  The descriptor tells of everything, also of timers: libuv calls us only when there is something to do.
+ *  The descriptor reports everything, including timers: libuv calls the adapter only when there is something to do.
  *  @param loop     the loop that this thread runs.
  *  @param mode     the mode; not kRLRunLoopCommonModes.
  *  @param stopped  called after RLRunLoopStop(), for example to call uv_stop(); may be NULL.
  *  @param info     passed to stopped.
- *  @return NULL with errno if it is out of memory or descriptors, or if the run loop is a guest already (EBUSY): a thread
- *          has one. */
+ *  @return NULL with errno if out of memory or descriptors, or if the thread's run loop is already a guest (EBUSY). */
 static inline RLUvGuest *RLUvAttach(uv_loop_t *loop, RLRunLoopMode mode, void (*stopped)(void *info), void *info)
 {
     RLUvGuest *its = (RLUvGuest *)RLGuestCreate(sizeof *its, mode, stopped, info);
@@ -65,11 +64,11 @@ static inline RLUvGuest *RLUvAttach(uv_loop_t *loop, RLRunLoopMode mode, void (*
     return its;
 }
 
-/** Ends what RLUvAttach() began, on the same thread. The memory is freed when the uv_loop_t
- *  runs next, before which uv_loop_close() returns UV_EBUSY. */
+/** Reverses RLUvAttach(). Call it on the same thread. The memory is freed when the uv_loop_t runs next; until then
+ *  uv_loop_close() returns UV_EBUSY. */
 static inline void RLUvDetach(RLUvGuest *its)
 {
-    its->guest.uses++; /* by the handle */
+    its->guest.uses++; /* of the handle */
     uv_close((uv_handle_t *)&its->poll, RLUvClosed);
     RLGuestDetach(&its->guest);
 }
@@ -79,7 +78,7 @@ static inline void RLUvDetach(RLUvGuest *its)
 /** A uv_loop_t that a run loop serves: see RLUvLoopAdd(). */
 typedef RLHostedLoop *RLUvLoopRef;
 
-/* uv_run() also registers what was started since the last time; its descriptor knows nothing of that before. */
+/* uv_run() also registers with its descriptor what was started since the last call. */
 static inline long RLUvLoopRun(void *info)
 {
     uv_loop_t *loop = (uv_loop_t *)info;
@@ -88,12 +87,12 @@ static inline long RLUvLoopRun(void *info)
     return uv_loop_alive(loop) ? uv_backend_timeout(loop) : -1;
 }
 
-/** Ends what RLUvLoopAdd() began, on the same thread; not in a callback of libuv. */
+/** Reverses RLUvLoopAdd(). Call it on the same thread, and not in a callback of libuv. */
 static inline void RLUvLoopRemove(RLUvLoopRef uv) { RLHostedLoopRemove(uv); }
 
 /** Makes the calling thread's run loop serve a uv_loop_t until RLUvLoopRemove(), in a mode or in the common modes.
- *  As it keeps the mode from being empty, a run ends by RLRunLoopStop() or its time limit.
- *  @return NULL with errno if it is out of memory or descriptors. */
+ *  The uv_loop_t keeps the mode from being empty, so a run ends only by RLRunLoopStop() or its time limit.
+ *  @return NULL with errno if out of memory or descriptors. */
 static inline RLUvLoopRef RLUvLoopAdd(uv_loop_t *loop, RLRunLoopMode mode)
 {
     return RLHostedLoopAdd(uv_backend_fd(loop), RLUvLoopRun, loop, mode);

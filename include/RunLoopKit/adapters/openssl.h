@@ -2,33 +2,36 @@
  *  TLS: OpenSSL (1.1.1 or later) between a stream and its descriptor. Static functions; link with -lssl -lcrypto.
  *  Example: examples/tls.c
  *
- *  Make an SSL_CTX as ever (certificates, keys, protocols), and start TLS on a connected or connecting stream:
+ *  Create an SSL_CTX as usual (certificates, keys, protocols), and start TLS on a connected or connecting stream:
  *
  *      RLStreamRef stream = RLStreamCreateConnectedToAddress(NULL, address, callout, &context);
  *      RLStreamStartTLSAsClient(stream, ctx, "www.example.org");
  *      RLRunLoopAddSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
  *
- *  From here on the stream is used as every stream is (RLStream.h): its bytes are encrypted on their way. What is written
- *  before the handshake is done waits for it. kRLStreamEventOpenCompleted says that it is done; kRLStreamEventErrorOccurred
- *  says that it is not, with one of these results, and RLStreamGetTLSReason() has more words for it:
+ *  From then on the stream is used like any other (RLStream.h), but its bytes are encrypted on the connection. Bytes
+ *  that are written before the handshake is complete wait for it. kRLStreamEventOpenCompleted reports that the
+ *  handshake is complete. kRLStreamEventErrorOccurred reports a failure, with one of these results;
+ *  RLStreamGetTLSReason() returns a description of it:
  *
- *      kRLStreamNotTrusted  the peer's certificate is not valid, not for this host, or signed by none that we trust
- *      kRLStreamRefused     the peer does not speak TLS, has no protocol in common with us, or does not trust us; but a
- *                           client of TLS 1.3 is open when its server looks at its certificate: kRLStreamFailed then
- *      kRLStreamTruncated   the connection ended without the goodbye of TLS: there may have been more to come
- *      kRLStreamFailed      with EPROTO: what came later makes no sense, or was a refusal
+ *      kRLStreamNotTrusted  the peer's certificate is invalid, is for another host, or has no trusted signature
+ *      kRLStreamRefused     the peer does not speak TLS, has no protocol in common with this side, or does not trust
+ *                           this side; but a client of TLS 1.3 is already open when its server examines its
+ *                           certificate, so it then fails with kRLStreamFailed
+ *      kRLStreamTruncated   the connection ended without a close_notify: the peer may have sent more
+ *      kRLStreamFailed      with EPROTO: what was received later is invalid, or is a refusal
  *
- *  RLStreamShutdown() says goodbye (close_notify) behind all that is written, and kRLStreamEventEndEncountered tells of the
- *  peer's. RLStreamClose() says nothing: the peer sees a truncated stream unless the stream was shut down before.
+ *  RLStreamShutdown() sends a close_notify after everything that was written, and kRLStreamEventEndEncountered reports
+ *  that of the peer. RLStreamClose() sends none: the peer sees a truncated stream, unless the stream was shut down
+ *  before.
  *
- *  TLS may begin in the middle (STARTTLS): call the function in the stream's callout. What has come behind the bytes of that
- *  call is TLS's, so nothing that was sent in the clear before is taken for a part of it. Renegotiation is refused. A
- *  stream that is paused does not shake hands. A peer that asks for new keys all the time and reads no answer is read no
- *  more.
+ *  TLS may begin in the middle of a stream (STARTTLS): call the function in the stream's callback. Bytes that arrived
+ *  after those of that callback belong to TLS, so nothing that was sent in the clear before is mistaken for a part of
+ *  it. Renegotiation is refused. A paused stream does not perform the handshake. If a peer keeps asking for new keys
+ *  but reads no answers, the stream stops reading from it.
  *
- *  Not supported: functions of the SSL_CTX that suspend a handshake until something else has happened
+ *  Not supported: callbacks of the SSL_CTX that suspend a handshake until something else has happened
  *  (SSL_ERROR_WANT_CLIENT_HELLO_CB, WANT_X509_LOOKUP, WANT_RETRY_VERIFY, WANT_ASYNC) fail the stream with
- *  kRLStreamRefused, without a reason; and early data of TLS 1.3 is neither sent nor taken. */
+ *  kRLStreamRefused, without a reason; and early data of TLS 1.3 is neither sent nor accepted. */
 #ifndef RUNLOOPKIT_ADAPTERS_OPENSSL_H
 #define RUNLOOPKIT_ADAPTERS_OPENSSL_H
 #include <RunLoopKit/RLStreamFilter.h>
@@ -41,15 +44,15 @@
 #include <string.h>
 RL_EXTERN_C_BEGIN
 
-/* The filter's info. Used under the stream's lock. */
+/* The info of the filter. Used under the stream's lock. */
 typedef struct RLStreamTLS {
     SSL *ssl;
-    unsigned long code; /* why it failed, of OpenSSL's; 0: `result` says it */
-    long verified;      /* what came of looking at the certificate */
+    unsigned long code; /* OpenSSL's error code of the failure; 0: none */
+    long verified;      /* the result of verifying the certificate */
     int isOpen, isOver, holdsWrites;
 } RLStreamTLS;
 
-/* Hands what OpenSSL has encrypted over to the stream. */
+/* Sends to the stream what OpenSSL has encrypted. */
 static inline void RLStreamTLSSend(RLStreamRef stream, RLStreamTLS *tls)
 {
     char *bytes = NULL;
@@ -69,12 +72,12 @@ static inline void RLStreamTLSFail(RLStreamRef stream, RLStreamTLS *tls)
     if (!tls->isOpen && tls->verified != X509_V_OK && SSL_get_verify_mode(tls->ssl) != SSL_VERIFY_NONE)
         result = kRLStreamNotTrusted;
     ERR_clear_error();
-    RLStreamTLSSend(stream, tls); /* the alert that says why */
+    RLStreamTLSSend(stream, tls); /* the alert with the reason */
     RLStreamFilterFail(stream, result, EPROTO);
 }
 
-/* While a message that follows the handshake, such as a session ticket, has come only in part, OpenSSL takes no bytes and
-   says no goodbye. Once the peer has said goodbye, the rest of it will never come: writing fails then. */
+/* While a message that follows the handshake, such as a session ticket, has been received only in part, OpenSSL accepts no
+   bytes and sends no close_notify. After the peer's close_notify the rest of it will never arrive: writing then fails. */
 static inline void RLStreamTLSHoldWrites(RLStreamRef stream, RLStreamTLS *tls)
 {
     int holds = tls->isOpen && SSL_in_init(tls->ssl) && (SSL_get_shutdown(tls->ssl) & SSL_RECEIVED_SHUTDOWN) == 0;
@@ -84,7 +87,7 @@ static inline void RLStreamTLSHoldWrites(RLStreamRef stream, RLStreamTLS *tls)
     RLStreamFilterHoldWrites(stream, (RLBoolean)holds);
 }
 
-/* Goes on with what has come: the handshake, then bytes of the program. */
+/* Processes what was received: the handshake, then bytes for the program. */
 static inline void RLStreamTLSAdvance(RLStreamRef stream, RLStreamTLS *tls)
 {
     int result = 1;
@@ -170,9 +173,9 @@ static inline void RLStreamTLSRelease(void *info)
     free(info);
 }
 
-/** Starts TLS on a stream with an SSL that is set up as the program wants it.
- *  @param ssl  a new one, with SSL_set_connect_state() or SSL_set_accept_state(); it belongs to the stream if the result
- *              is 1. Its descriptor or BIOs are replaced.
+/** Starts TLS on a stream with an SSL that the program has configured.
+ *  @param ssl  a new SSL, after SSL_set_connect_state() or SSL_set_accept_state(); it belongs to the stream if the
+ *              result is 1. Its descriptor or BIOs are replaced.
  *  @return 1, or 0 with errno: EALREADY if the stream has a filter, EBADF if it is closed, ENOMEM. */
 static inline RLBoolean RLStreamStartTLS(RLStreamRef stream, SSL *ssl)
 {
@@ -186,10 +189,11 @@ static inline RLBoolean RLStreamStartTLS(RLStreamRef stream, SSL *ssl)
         errno = ENOMEM;
         return 0;
     }
-    BIO_set_mem_eof_return(in, -1); /* nothing there is no end */
+    BIO_set_mem_eof_return(in, -1); /* an empty BIO is not at its end */
     SSL_set_bio(ssl, in, out);
     SSL_set_options(ssl, SSL_OP_NO_RENEGOTIATION);
-    /* The program's context may have other modes: the filter takes all that is written, and reads until there is no more. */
+    /* The program's context may set other modes: the filter accepts all that is written, and reads until nothing is
+     * left. */
     SSL_clear_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE);
     SSL_set_mode(ssl, SSL_MODE_AUTO_RETRY);
     tls->ssl = ssl;
@@ -208,27 +212,28 @@ static inline RLBoolean RLStreamStartTLS(RLStreamRef stream, SSL *ssl)
 }
 
 /** Starts TLS on a stream to a server, whose certificate must be valid for the host.
- *  @param context  of the program, which trusts whom SSL_CTX_set_default_verify_paths() and its like say.
- *  @param host     the name that the certificate must have, and that the server is told; or an address that it must have.
- *                  As getaddrinfo() takes it: a dot at the end and an address's zone ("%eth0") do not count.
- *  @return 1, or 0 with errno as RLStreamStartTLS() has it; EINVAL if host is NULL, empty or too long. */
+ *  @param context  the program's context, with its trusted certificates: SSL_CTX_set_default_verify_paths() and so on.
+ *  @param host     the host name for which the certificate must be valid, and which is sent to the server (SNI); or a
+ *                  numeric address for which it must be valid. The form is that of getaddrinfo(): a dot at the end, and
+ *                  the zone of an address ("%eth0"), are ignored.
+ *  @return 1, or 0 with the errno of RLStreamStartTLS(); EINVAL if host is NULL, empty or too long. */
 static inline RLBoolean RLStreamStartTLSAsClient(RLStreamRef stream, SSL_CTX *context, const char *host)
 {
     SSL *ssl;
     char name[256];
     size_t length = host != NULL ? strlen(host) : 0;
-    if (length > 0 && strchr(host, ':') != NULL) /* only an address has one */
+    if (length > 0 && strchr(host, ':') != NULL) /* only an address contains a colon */
         length = strcspn(host, "%");
     else if (length > 0 && host[length - 1] == '.')
         length--;
-    if (length == 0 || length >= sizeof name) { /* OpenSSL would not look at the name */
+    if (length == 0 || length >= sizeof name) { /* OpenSSL would not check the name */
         errno = EINVAL;
         return 0;
     }
     memcpy(name, host, length);
     name[length] = 0;
     ssl = SSL_new(context);
-    /* Servers are told names only, no addresses. */
+    /* Only names are sent to servers, not addresses. */
     if (ssl == NULL || (X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name) != 1 &&
                         (SSL_set1_host(ssl, name) != 1 || SSL_set_tlsext_host_name(ssl, name) != 1))) {
         SSL_free(ssl);
@@ -245,8 +250,9 @@ static inline RLBoolean RLStreamStartTLSAsClient(RLStreamRef stream, SSL_CTX *co
 }
 
 /** Starts TLS on a stream from a client.
- *  @param context  of the program, with a certificate and its key. Clients show a certificate if it says so.
- *  @return 1, or 0 with errno as RLStreamStartTLS() has it. */
+ *  @param context  the program's context, with a certificate and its key. It also determines whether clients must
+ *                  present a certificate.
+ *  @return 1, or 0 with the errno of RLStreamStartTLS(). */
 static inline RLBoolean RLStreamStartTLSAsServer(RLStreamRef stream, SSL_CTX *context)
 {
     SSL *ssl = SSL_new(context);
@@ -262,14 +268,14 @@ static inline RLBoolean RLStreamStartTLSAsServer(RLStreamRef stream, SSL_CTX *co
     return 0;
 }
 
-/** Returns the SSL of a stream, for questions such as SSL_get_version(), in the stream's callout; NULL if it has none. */
+/** Returns the SSL of a stream, for queries such as SSL_get_version() in the stream's callback; NULL if it has none. */
 static inline SSL *RLStreamGetSSL(RLStreamRef stream)
 {
     RLStreamTLS *tls = (RLStreamTLS *)RLStreamGetFilterInfo(stream, RLStreamTLSReceive);
     return tls != NULL ? tls->ssl : NULL;
 }
 
-/** Returns why TLS has failed, in OpenSSL's words; NULL if it has not, or the stream was closed. */
+/** Returns OpenSSL's description of why TLS failed; NULL if it did not fail, or the stream was closed. */
 static inline const char *RLStreamGetTLSReason(RLStreamRef stream)
 {
     RLStreamTLS *tls = (RLStreamTLS *)RLStreamGetFilterInfo(stream, RLStreamTLSReceive);
