@@ -76,8 +76,9 @@ static inline void RLStreamTLSFail(RLStreamRef stream, RLStreamTLS *tls)
     RLStreamFilterFail(stream, result, EPROTO);
 }
 
-/* While a message that follows the handshake, such as a session ticket, has been received only in part, OpenSSL accepts no
-   bytes and sends no close_notify. After the peer's close_notify the rest of it will never arrive: writing then fails. */
+/* While a message that follows the handshake, such as a session ticket, has been received only in part, OpenSSL accepts
+ * no bytes and sends no close_notify. After the peer's close_notify the rest of it will never arrive: writing then
+ * fails. */
 static inline void RLStreamTLSHoldWrites(RLStreamRef stream, RLStreamTLS *tls)
 {
     int holds = tls->isOpen && SSL_in_init(tls->ssl) && (SSL_get_shutdown(tls->ssl) & SSL_RECEIVED_SHUTDOWN) == 0;
