@@ -18,11 +18,11 @@
  *  What is promised
  *  ----------------
  *  The descriptor is readable when there is something to dispatch, and only then: after a wake-up, a posted function, a
- *  stop or a signalled source, when a descriptor is ready or a timer is due (see below), and after any change that
- *  makes the loop wait for something else, such as an earlier timer, a new descriptor, or a run of the loop that the
- *  program made. It does not matter which thread is the cause. Each of these wakes the host once; a descriptor that
- *  becomes ready although no source waits for it any more may wake it once more. A loop with nothing to do does not
- *  wake the host. The descriptor stays the same until the thread exits. Do not read, write or close it.
+ *  stop, or the signal of a source with a wake-up, when a descriptor is ready or a timer is due (see below), and after
+ *  any change that makes the loop wait for something else, such as an earlier timer, a new descriptor, or a run of the
+ *  loop that the program made. It does not matter which thread is the cause. Each of these wakes the host once; a
+ *  descriptor that becomes ready although no source waits for it any more may wake it once more. A loop with nothing to
+ *  do does not wake the host. The descriptor stays the same until the thread exits. Do not read, write or close it.
  *
  *  There are two ways to wait for timers. With kRLRunLoopGuestTimerInDescriptor the descriptor also becomes readable
  *  when a timer is due, so the host needs nothing else. Without it the host waits for at most `timeout` seconds, and

@@ -7,7 +7,7 @@
  *  RLStringCreateWithBytes() may contain 0 bytes itself.
  *
  *  RLSTR("text") is the string of a literal. There is one object per text in the process; it is never freed, and need
- *  not be retained or released. RLSTR() is a function call with a look-up: it cannot initialize a static variable, and
+ *  not be retained or released. RLSTR() is a function call with a lookup: it cannot initialize a static variable, and
  *  in a fast loop the result is better kept in a variable.
  *
  *  Modes are compared by their text, not by their handle: any string with the same bytes names the same mode.
@@ -104,7 +104,7 @@ RL_EXPORT RLStringRef RLStringCreateWithBytesNoCopy(RLAllocatorRef allocator, co
  *  ends, so use this for literals, not for input.
  *  @param cString  0-terminated UTF-8, not NULL; copied.
  *  Ownership: Get rule; never freed, retaining and releasing it has no effect.
- *  Errors: NULL with errno EILSEQ or ENOMEM.  Cost: O(bytes) for a look-up; the first call for a text allocates. */
+ *  Errors: NULL with errno EILSEQ or ENOMEM.  Cost: O(bytes) for a lookup; the first call for a text allocates. */
 RL_EXPORT RLStringRef RLStringMakeConstant(const char *cString);
 
 /** The constant string of a literal, for use in an expression: RLSTR("a mode"). See RLStringMakeConstant(). */

@@ -89,7 +89,7 @@ enum {
     kRLChildNewSession = 1UL << 2       /**< It leads a new session and process group, without a terminal. */
 };
 
-/** What a child gets as its descriptors 0, 1 and 2. Any number above 0 is a descriptor of yours, of which the child
+/** What a child gets as its descriptors 0, 1 and 2. Any number above 0 is one of your descriptors, of which the child
  *  gets a duplicate. */
 enum {
     kRLChildInherit = 0, /**< The descriptor that this process has there. */
@@ -120,7 +120,7 @@ typedef struct RLChildSpawnOptions {
  *  the child has ended: do not do so yourself while the object is valid.  Re-entrancy: calls context.retain.
  *  Errors: NULL with errno ESRCH or ECHILD if process is not a child of this process, or was waited for; EMFILE,
  *  ENFILE, ENOMEM; ENOSYS before Linux 5.4. A number that is not positive is misuse.
- *  Cost: an allocation besides the source; five system calls, two descriptors until the object is freed. */
+ *  Cost: an allocation in addition to the source; five system calls, two descriptors until the object is freed. */
 RL_EXPORT RLChildRef RLChildCreate(RLAllocatorRef allocator, int process, RLChildCallBack callout,
                                    const RLChildContext *context);
 

@@ -21,7 +21,7 @@
 struct addrinfo;
 RL_EXTERN_C_BEGIN
 
-/** A look-up of addresses: a work. */
+/** An address lookup: a work. */
 typedef RLWorkRef RLHostResolveRef;
 
 /** An error for which getaddrinfo() has no number. */
@@ -46,8 +46,8 @@ typedef void (*RLHostResolveCallBack)(RLHostResolveRef resolve, RLArrayRef addre
  *  @return the object, or NULL.
  *  Ownership: info is retained through context.retain until the object is freed.  Re-entrancy: calls context.retain.
  *  Errors: host and service both NULL is misuse. If there is no memory for a timer when the object is added to a loop,
- *  this is reported, and there is no time limit.  Cost: a few allocations besides the source; a timer while it is in a
- *  loop. */
+ *  this is reported, and there is no time limit.  Cost: a few allocations in addition to the source; a timer while it
+ *  is in a loop. */
 RL_EXPORT RLHostResolveRef RLHostResolveCreate(RLAllocatorRef allocator, const char *host, const char *service,
                                                const struct addrinfo *hints, RLTimeInterval timeout,
                                                RLHostResolveCallBack callout, const RLWorkContext *context);

@@ -84,9 +84,9 @@ typedef struct RLSignalContext {
  *  @return the object, or NULL.
  *  Ownership: info is retained through context.retain until the object is freed.  Re-entrancy: calls context.retain.
  *  Errors: a signal that cannot be watched is misuse; the line says why.
- *  Cost: two allocations besides the source. The first object for a signal also allocates less than a kilobyte that
- *  stays until the process ends. Adding an object to its first loop: two system calls. A signal: O(objects and their
- *  loops), and a system call for each of their loops that sleeps. */
+ *  Cost: two allocations in addition to the source. The first object for a signal also allocates less than a kilobyte
+ *  that stays until the process ends. Adding an object to its first loop: two system calls. A signal: O(objects and
+ *  their loops), and a system call for each of their loops that sleeps. */
 RL_EXPORT RLSignalRef RLSignalCreate(RLAllocatorRef allocator, int number, RLIndex order, RLSignalCallBack callout,
                                      const RLSignalContext *context);
 

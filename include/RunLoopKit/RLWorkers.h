@@ -68,7 +68,8 @@ typedef struct RLWorkContext {
     void *info;      /**< Passed to the function and the callback. */
     /** Called once, in Create; what it returns is the work's info. NULL: info itself, not retained. */
     const void *(*retain)(const void *info);
-    /** Called once, when the work is freed, on the thread that frees it: a loop's, a worker, or one of yours. */
+    /** Called once, when the work is freed, on the thread that frees it: that of a loop, a worker, or one of your
+     *  own. */
     void (*release)(const void *info);
     /** Describes info for RLCopyDescription(); the library releases the result. */
     RLStringRef (*copyDescription)(const void *info);
@@ -102,7 +103,7 @@ RL_EXPORT RLBoolean RLWorkersSubmit(RLWorkersRef workers, RLWorkRef work);
  *  @param context   copied; NULL: info is NULL.
  *  @return the work, or NULL.
  *  Ownership: info is retained through context.retain until the work is freed.  Re-entrancy: calls context.retain.
- *  Cost: two allocations besides the source; completion needs no allocation, so it cannot fail. */
+ *  Cost: two allocations in addition to the source; completion needs no allocation, so it cannot fail. */
 RL_EXPORT RLWorkRef RLWorkCreate(RLAllocatorRef allocator, RLIndex order, RLWorkFunction function,
                                  RLWorkCallBack callout, const RLWorkContext *context);
 
