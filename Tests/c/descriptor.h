@@ -1,4 +1,5 @@
-/* What the tests of descriptor objects and sockets share: objects in one line, which note or count their calls. */
+/* Helpers for the tests of descriptor objects and sockets: each makes an object in one line, and callbacks note or count their
+ * calls. */
 #ifndef RUNLOOP_TESTS_C_DESCRIPTOR_H
 #define RUNLOOP_TESTS_C_DESCRIPTOR_H
 #include "harness.h"
@@ -13,17 +14,17 @@ enum {
     WRITE = kRLFileDescriptorWriteCallBack,
 };
 
-/* A descriptor object on a source in the default mode of this thread's loop. */
+/* A descriptor object and its source. port_open() adds the source to the default mode of this thread's loop. */
 struct port {
     RLFileDescriptorRef object;
     RLRunLoopSourceRef source;
-    const char *name; /* noted at each call, with r and w for the bits */
+    const char *name; /* noted in each callback, followed by r and w for the types */
     int fd;
-    bool reads;              /* a byte in each call */
-    RLOptionFlags reenables; /* in each call */
+    bool reads;              /* each callback reads a byte */
+    RLOptionFlags reenables; /* enabled again in each callback */
     void (*action)(struct port *port, RLOptionFlags types);
     atomic_int calls;
-    _Atomic RLOptionFlags last; /* two loops may call at the same time */
+    _Atomic RLOptionFlags last; /* atomic: two loops may call back at the same time */
 };
 
 static inline void port_called(RLFileDescriptorRef f, RLOptionFlags types, void *info)
@@ -61,7 +62,7 @@ static inline void port_add(struct port *port, RLRunLoopRef rl, RLRunLoopMode mo
     RLRelease(port->source);
 }
 
-/* Both, with what is to be enabled; the object does not close the descriptor. */
+/* Makes the object, adds its source, and enables the callbacks `enabled`. The object does not close the descriptor. */
 static inline void port_open(struct port *port, int fd, RLOptionFlags enabled)
 {
     port_make(port, fd, false);
@@ -75,17 +76,17 @@ static inline void port_drop(struct port *port)
     RLRelease(port->object);
 }
 
-/* A socket that notes or counts its calls. */
+/* A socket whose callbacks note or count their calls. */
 struct sock {
     RLSocketRef object;
     RLRunLoopSourceRef source;
-    const char *name; /* noted, with the type */
+    const char *name; /* noted in each callback, followed by a letter for the type */
     void (*action)(struct sock *sock, RLSocketCallBackType type, const void *data);
     atomic_int calls;
-    atomic_long bytes;     /* of data callbacks */
-    atomic_int accepted;   /* the last client */
-    atomic_int last_error; /* of connect */
-    bool ended;            /* data of length 0 */
+    atomic_long bytes;     /* received by data callbacks */
+    atomic_int accepted;   /* the client accepted last */
+    atomic_int last_error; /* of the last connect callback */
+    bool ended;            /* the last data callback had no bytes: end-of-stream */
 };
 
 static inline void sock_called(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data,
@@ -150,7 +151,7 @@ static inline void make_pair(int ends[2], int type)
     require(socketpair(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
 }
 
-/* 127.0.0.1 and a port, 0 for any. */
+/* The address of 127.0.0.1 with a port in network byte order; port 0 lets the system choose. */
 static inline RLDataRef inet_address(in_port_t network_port)
 {
     struct sockaddr_in address = {
@@ -167,7 +168,7 @@ static inline in_port_t port_of(RLSocketRef s)
     return port;
 }
 
-/* A blocking client of a listening socket. */
+/* Connects a blocking client to a listening socket. */
 static inline int client_of(RLSocketRef listening)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -177,7 +178,7 @@ static inline int client_of(RLSocketRef listening)
     return fd;
 }
 
-/* Listens on any port of 127.0.0.1. */
+/* Listens on a port of 127.0.0.1 that the system chooses. */
 static inline void sock_listen(struct sock *sock, RLOptionFlags types)
 {
     RLSocketContext context = {.info = sock};
@@ -191,13 +192,13 @@ static inline void sock_listen(struct sock *sock, RLOptionFlags types)
 
 static inline bool is_open(int fd) { return fcntl(fd, F_GETFD) >= 0; }
 
-/* One pass of this thread's loop that does not sleep; true if somebody was called. */
+/* Makes one pass of this thread's loop without sleeping. Returns true if a source performed. */
 static inline bool poll_once(void)
 {
     return RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1) == kRLRunLoopRunHandledSource;
 }
 
-/* Sleeps until a source is called. */
+/* Sleeps until a source performs. */
 static inline void run_once(void)
 {
     require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 1) == kRLRunLoopRunHandledSource);
@@ -209,8 +210,8 @@ static inline void count_pass(RLRunLoopObserverRef observer, RLRunLoopActivity a
     ++*(int *)info;
 }
 
-/* How many passes a run of 0.12 s takes in which nobody is called: a loop that spins takes thousands. A few are for what is tried
- * again every 50 ms, and for reports that turn out to be about nobody. */
+/* Returns how many passes a run of 0.12 s makes while no callback is due. A loop that spins makes thousands. A few are
+ * legitimate: failed registrations are retried every 50 ms, and events may turn out to be stale. */
 static inline int passes_while_idle(void)
 {
     int passes = 0;
@@ -228,7 +229,7 @@ static inline void take(int fd)
     require(read(fd, &byte, 1) == 1);
 }
 
-/* Writes until nothing more fits. */
+/* Writes until the buffer is full. */
 static inline void fill(int fd)
 {
     static const char zeros[4096];
@@ -237,7 +238,7 @@ static inline void fill(int fd)
     require(errno == EAGAIN);
 }
 
-/* Reads until nothing is left; how much it was. */
+/* Reads until nothing is left. Returns the number of bytes. */
 static inline long drain_fd(int fd)
 {
     static char buffer[1 << 16];

@@ -1,12 +1,12 @@
-/* A host for the tests of guests: one poll(2). */
+/* A minimal host for the tests of guest loops: it waits with poll(2). */
 #ifndef RUNLOOP_TESTS_C_GUEST_H
 #define RUNLOOP_TESTS_C_GUEST_H
 #include "harness.h"
 #include <poll.h>
 
-static RLRunLoopGuestState state; /* of the loop of the test, or of a thread that is alone with it */
+static RLRunLoopGuestState state; /* of the loop under test; only one thread at a time uses it */
 
-/* Prepared with the timer in the descriptor unless a test wants it otherwise. */
+/* Prepares the loop, with its timer in the descriptor. */
 static UNUSED void prepare(void)
 {
     require(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, kRLRunLoopGuestTimerInDescriptor, &state) == 1);
@@ -22,7 +22,7 @@ static UNUSED bool readable(void)
     return count > 0;
 }
 
-/* Waits as a host does; the test's time limit ends it otherwise. */
+/* Blocks as a host does. If the descriptor never becomes readable, the test's time limit ends the wait. */
 static UNUSED void await_readable(void)
 {
     struct pollfd look = {.fd = state.fd, .events = state.events};

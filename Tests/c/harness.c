@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* A sanitizer that found something makes the test's process exit with this, whatever the test thought: Check calls
- * that an early exit and the test fails. Leaks are looked for at the exit of every test's process. */
+/* If a sanitizer finds something, the test's process exits with status 99 even if the test itself has passed. Check calls that
+ * an early exit, and the test fails. Leaks are checked at the exit of every test's process. */
 const char *__asan_default_options(void)
 {
     return "exitcode=99:detect_leaks=1:halt_on_error=1:detect_stack_use_after_return=1";
@@ -32,8 +32,8 @@ static void remember_diagnostic(const char *message, void *info)
 {
     pthread_mutex_lock(&diagnostics_lock);
     diagnostics_count++;
-    snprintf(info, sizeof last_diagnostic, "%s",
-             message); /* info is last_diagnostic: the handler was given what was set */
+    /* info is last_diagnostic, as passed to RLSetErrorHandler(). */
+    snprintf(info, sizeof last_diagnostic, "%s", message);
     pthread_mutex_unlock(&diagnostics_lock);
 }
 
@@ -117,7 +117,8 @@ static void allow_descriptors(rlim_t wanted)
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-/* Tests are processes of their own: whatever becomes of them, their files go. Other users may go through, as some tests do. */
+/* Every test runs in its own process, so its files are removed here even if it crashes. Other users may pass through the
+ * directory, because some tests switch to another user. */
 int main(void)
 {
     char directory[OWN_DIRECTORY_SIZE];
@@ -233,7 +234,7 @@ void watch_perform(void *info)
         note(watch->name);
     if (watch->reads)
         require(read(watch->fd, &byte, 1) == 1);
-    watch->performed++; /* last: who waits for it on another thread may leave the function that the struct is in */
+    watch->performed++; /* last: a thread that waits for this count may then leave the function that owns the struct */
 }
 
 void watch_fd(struct watch *watch, int fd, RLIndex order)
@@ -259,7 +260,8 @@ const void *lifetime_retain(const void *info)
 
 void lifetime_release(const void *info) { atomic_fetch_add(&((struct lifetime *)info)->releases, 1); }
 void lifetime_end(void *info) { lifetime_release(info); }
-/* Releases first: whatever other threads retain and release meanwhile, it is not less than what was held at the beginning. */
+/* Reads the releases first: whatever other threads retain and release meanwhile, the result is not less than what was held at the
+ * beginning. */
 int lifetime_held(struct lifetime *life)
 {
     int releases = life->releases;
@@ -315,7 +317,7 @@ void looper_start(struct looper *looper)
 
 void looper_stop(struct looper *looper)
 {
-    /* A function and not Stop: a Stop before the loop runs would be lost. */
+    /* A posted function instead of RLRunLoopStop(): a stop before the loop runs would be lost. */
     require(RLRunLoopPostFunction(looper->loop, kRLRunLoopDefaultMode, stop_current, NULL));
     join_thread(looper->thread);
     drop_source(looper->keeper);
@@ -346,7 +348,7 @@ int count_entries(const char *path)
     return count;
 }
 
-int open_descriptors(void) { return count_entries("/proc/self/fd") - 1; /* the directory's own */ }
+int open_descriptors(void) { return count_entries("/proc/self/fd") - 1; /* that of the directory itself */ }
 int live_threads(void) { return count_entries("/proc/self/task"); }
 
 void await_threads(int wanted)

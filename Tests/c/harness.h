@@ -1,5 +1,5 @@
-/* What every test in this folder shares. A test file defines suite_under_test(); harness.c has main(). Every test
- * runs in a process of its own with a time limit (Check's fork mode), and fails on a diagnostic it did not ask for. */
+/* Shared by all tests in this folder. A test file defines suite_under_test(); harness.c has main(). Every test runs in its own
+ * process with a time limit (Check's fork mode), and fails if the library reports a diagnostic that it does not expect. */
 #ifndef RUNLOOP_TESTS_C_HARNESS_H
 #define RUNLOOP_TESTS_C_HARNESS_H
 
@@ -40,20 +40,20 @@
 #ifndef WITH_THREAD_SANITIZER
 #define WITH_THREAD_SANITIZER 0
 #endif
-/* A count for stress tests: a quarter of it where a sanitizer makes every step dear. */
+/* A repeat count for stress tests: a quarter of `count` under a sanitizer, which makes every step expensive. */
 #define SCALED(count) (SANITIZED ? ((count) + 3) / 4 : (count))
 #define UNUSED __attribute__((unused))
 
-/* ck_assert without its price: that one writes a record to a file each time it succeeds, which is no good in hot
- * loops and in threads. */
+/* ck_assert without its cost: ck_assert writes a record to a file each time it succeeds, which is unsuitable for hot loops and
+ * for threads. */
 #define require(condition)                  \
     do {                                    \
         if (!(condition))                   \
             ck_abort_msg("%s", #condition); \
     } while (0)
 
-/* Children of a test have its record open, and may be killed while they write there: what they find goes to stderr and into their exit
- * status, by these two, which all of Check's assertions end in. */
+/* A test's children inherit the file of Check's records, and may be killed while they write to it. So these two, in which all of
+ * Check's assertions end, report a child's failures on stderr and in its exit status instead. */
 bool is_child(void);
 _Noreturn void fail_as_child(const char *file, int line, const char *expression, const char *format, ...);
 #define _mark_point(file, line) (is_child() ? (void)0 : _mark_point(file, line))
@@ -61,15 +61,16 @@ _Noreturn void fail_as_child(const char *file, int line, const char *expression,
 
 /* -- The suite ---------------------------------------------------------------------------------------------------- */
 Suite *suite_under_test(void);
-/* A test case whose tests each get `seconds` (more under a sanitizer): the only upper bound on time in this folder. */
+/* Adds a test case whose tests have `seconds` each, five times as much under a sanitizer. Prefer this limit to any other upper
+ * bound on time. */
 TCase *add_case(Suite *suite, const char *name, double seconds);
 
 /* -- Diagnostics -------------------------------------------------------------------------------------------------- */
-/* Exactly one diagnostic arrived since the last look: "runloop: FUNCTION: PARAMETER: TEXT". With text NULL any will
- * do. */
+/* Asserts that exactly one diagnostic was reported since the last check: "runloop: FUNCTION: PARAMETER: TEXT". If `text` is NULL,
+ * any text will do. */
 #define assert_misuse(function, parameter, text) assert_misuse_at(__FILE__, __LINE__, function, parameter, text)
 void assert_misuse_at(const char *file, int line, const char *function, const char *parameter, const char *text);
-/* How many diagnostics arrived since the last look; forgets them. */
+/* Returns how many diagnostics were reported since the last check, and resets the count. */
 int take_diagnostics(void);
 
 /* -- Notes: what callbacks of one thread did, in order ------------------------------------------------------------- */
@@ -80,7 +81,7 @@ void note(const char *word);
         notes[0] = 0;                      \
     } while (0)
 extern char notes[4096];
-/* Adds an observer that notes En BT BS BW AW Ex; the caller owns it. */
+/* Adds an observer that notes En BT BS BW AW Ex for the activities. The caller owns it. */
 RLRunLoopObserverRef note_activities(RLRunLoopRef rl, RLRunLoopMode mode);
 
 /* -- Making items with one line ------------------------------------------------------------------------------------ */
@@ -101,8 +102,8 @@ void do_nothing(void *info);
 /* Stops the loop it runs on. */
 void stop_current(void *info);
 
-/* A watched descriptor: a version-1 source that counts its performs, notes its name (if any) and reads a byte (if
- * told to). */
+/* A watched descriptor: a version-1 source that counts its performs, notes its name if it has one, and reads a byte if `reads` is
+ * set. */
 struct watch {
     int fd;
     RLRunLoopSourceRef source;
@@ -114,28 +115,28 @@ int watch_port(void *info);
 void watch_perform(void *info);
 /* Makes the source and adds it to the default mode of this thread's loop. */
 void watch_fd(struct watch *watch, int fd, RLIndex order);
-void make_pipe(int ends[2]); /* close-on-exec, does not block */
+void make_pipe(int ends[2]); /* close-on-exec, non-blocking */
 void close_pipe(int ends[2]);
 
-/* How often a context's retain and release were called; its info is the struct itself. */
+/* Counts the calls of a context's retain and release callbacks. The context's info is the struct itself. */
 struct lifetime {
     atomic_int retains, releases;
 };
 const void *lifetime_retain(const void *info);
 void lifetime_release(const void *info);
-void lifetime_end(void *info); /* the same as a function of performs */
-/* Retains that were not released yet. A callback may be bracketed by a pair of its own: count what is left, not the
- * calls. */
+void lifetime_end(void *info); /* lifetime_release() as the release function of posted work */
+/* Returns how many retains have no release yet. The library may bracket a callback with a pair of its own, so check this rather
+ * than the number of calls. */
 int lifetime_held(struct lifetime *life);
 
 /* -- Threads ------------------------------------------------------------------------------------------------------- */
-typedef sem_t gate; /* opened once per pass */
+typedef sem_t gate; /* each gate_open() lets one gate_pass() return */
 void gate_init(gate *g);
 void gate_open(gate *g);
 void gate_pass(gate *g);
 pthread_t start_thread(void *(*body)(void *), void *info);
 void join_thread(pthread_t thread);
-/* Runs body on that many threads (at most 16), info is 0, 1, …; returns when all have ended. */
+/* Runs `body` on `count` threads (at most 16) with info 0, 1, …, and returns when all have ended. */
 void on_threads(int count, void *(*body)(void *));
 
 /* A thread that runs its loop in the default mode until looper_stop. */
@@ -147,27 +148,27 @@ struct looper {
 };
 void looper_start(struct looper *looper);
 void looper_stop(struct looper *looper);
-/* Returns once the loop says that it is asleep (or about to be). */
+/* Returns once the loop reports that it is asleep, or about to be. */
 void await_waiting(RLRunLoopRef rl);
-/* Returns once the count is at least that much; the test's time limit ends it otherwise. */
+/* Returns once the count is at least `wanted`. If it never is, the test's time limit ends the wait. */
 void await_count(atomic_int *count, int wanted);
 
 /* -- The process --------------------------------------------------------------------------------------------------- */
-/* How many files are in a directory. */
+/* Counts the entries of a directory, except those whose name begins with a dot. */
 int count_entries(const char *path);
 int open_descriptors(void);
 int live_threads(void);
-/* Returns once there are that many threads: one that was joined may still be on its way out. */
+/* Returns once the process has `wanted` threads: a thread that was joined may still be exiting. */
 void await_threads(int wanted);
 long resident_kilobytes(void);
 double monotonic_seconds(void);
-/* Keeps the processor busy until the date: a slow callback. */
+/* Keeps the processor busy until the date, as a slow callback would. */
 void spin_until(RLAbsoluteTime date);
 /* Runs body in a child of this process and returns its exit status, or 128 + the signal that ended it. */
 int run_in_child(void (*body)(void *), void *info);
-/* Forks and returns the child; fails if there is none, so that no test kills process -1. */
+/* Forks and returns the child's process ID. Fails if there is no child, so that no test kills process -1. */
 pid_t fork_child(void);
-/* A name for `require` in what only children run. */
+/* A name for `require` in code that only children execute. */
 #define child_assert(condition) require(condition)
 
 #endif

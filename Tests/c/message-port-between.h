@@ -1,5 +1,5 @@
-/* A server that has answered a request and finds the next one waiting. Its clients are processes, which have sent all
- * their requests before the loop runs. */
+/* A server that has answered a request and finds the next one waiting. Its clients are processes that have sent all their
+ * requests before the server's loop runs. */
 #ifndef MESSAGE_PORT_BETWEEN_H
 #define MESSAGE_PORT_BETWEEN_H
 
@@ -12,13 +12,13 @@ static RLRunLoopRef main_loop;
 static struct server server;
 static pid_t clients[CLIENTS];
 static int orders[CLIENTS], sent;
-/* What the callback of the first request, or of another one, does. */
+/* Executed in the callback of request `deed_of`, if set. */
 static void (*deed)(void);
 static int deed_of = 1;
 static atomic_int missing;
 static atomic_int answered;
 
-/* Requests of the first client are 1, 2, 3, those of the second 11, 12, 13, those of the third 21, 22, 23. */
+/* The first client's requests are 1, 2, 3, the second client's 11, 12, 13, the third client's 21, 22, 23. */
 static RLDataRef answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
     char word[8];
@@ -85,7 +85,7 @@ static UNUSED void begin(void)
     sent = both_sent[0];
     main_loop = RLRunLoopGetCurrent();
     serve(&server, NAME, answer, NULL);
-    /* The server knows two connections, which have no ring yet. */
+    /* Two of the clients connect, with too few requests for a ring. */
     for (int index = 0; index < 2; index++) {
         char greet = 0, byte;
         missing = 1;

@@ -1,10 +1,10 @@
-/* A server in a child of the test, and a remote port for it: from begin_child to end_child. */
+/* A server in a child of the test, and a remote port connected to it, from begin_child() to end_child(). */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_CHILD_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_CHILD_H
 #include "message-port.h"
 
 static pid_t child;
-/* Notices the child's end. */
+/* The read end of a pipe that reaches end-of-file when the child exits. */
 static int child_ready;
 static RLMessagePortRef remote;
 
@@ -27,14 +27,14 @@ static void serve_in_child(int ready)
     end_server(&server);
 }
 
-/* A child that serves NAME until its loop is stopped, and ends then. */
+/* Starts a child that serves NAME until its loop is stopped, and then exits. */
 static UNUSED void begin_child(RLMessagePortCallBack callout)
 {
     child_answers = callout;
     begin_child_process(serve_in_child, NAME);
 }
 
-/* Either may be gone already: 0, NULL. */
+/* Releases the remote port and ends the child. Either may be gone already: `remote` is NULL or `child` 0 then. */
 static void end_child(void)
 {
     if (remote)

@@ -1,4 +1,4 @@
-/* The frames of message ports, for tests that are one end of the connection themselves: a plain socket. */
+/* The frames of the message-port protocol, for tests that play one end of a connection with a plain socket. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_FRAMES_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_FRAMES_H
 #include "message-port.h"
@@ -30,7 +30,7 @@ enum {
     PIECE_LIMIT = 128 * 1024
 };
 
-/* The socket of the only port of the test's directory that has `part` in its name. */
+/* Returns the address of the only port in the test's directory whose name contains `part`. */
 static UNUSED struct sockaddr_un address_of(const char *part)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -42,11 +42,11 @@ static UNUSED struct sockaddr_un address_of(const char *part)
     return address;
 }
 
-/* The user of the peers that a test plays: 0 for its own, or another one that is let in, for which it needs root. */
+/* The user that the test's peers run as: 0 for the test's own, or another user that the server lets in, which requires root. */
 static uid_t peer_user;
 enum { OTHER_USER = 12345 };
 
-/* How many users the peers can be. */
+/* Returns how many users the peers can be tested as. */
 static UNUSED int peer_users(void)
 {
     if (geteuid() == 0)
@@ -55,7 +55,7 @@ static UNUSED int peer_users(void)
     return 1;
 }
 
-/* For processes that are peers. */
+/* Switches the process of a peer to the peers' user. */
 static UNUSED void become_peer(void)
 {
     if (peer_user)
@@ -63,7 +63,7 @@ static UNUSED void become_peer(void)
                      setresuid(peer_user, peer_user, peer_user) == 0);
 }
 
-/* Connected to the port of the test's directory that has `part` in its name, as a process of the peers' user. */
+/* Connects, as the peers' user, to the port in the test's directory whose name contains `part`. */
 static UNUSED int plain_socket_to(const char *part)
 {
     struct sockaddr_un address = address_of(part);
@@ -76,10 +76,10 @@ static UNUSED int plain_socket_to(const char *part)
     return fd;
 }
 
-/* Connected to the only port of the test's directory. */
+/* Connects to the only port in the test's directory. */
 static UNUSED int plain_socket(void) { return plain_socket_to(""); }
 
-/* Sends bytes and perhaps descriptors. */
+/* Sends a packet, optionally with descriptors. Errors are ignored. */
 static UNUSED void throw_packet(int fd, const void *bytes, size_t size, const int *passed, int count)
 {
     struct iovec part = {(void *)(uintptr_t)bytes, size};
@@ -97,8 +97,8 @@ static UNUSED void throw_packet(int fd, const void *bytes, size_t size, const in
     (void)!sendmsg(fd, &message, MSG_NOSIGNAL);
 }
 
-/* Waits for a packet, of which it takes `size` bytes and up to `room` descriptors. Returns how many there were; -1 at
- * the end of the connection. */
+/* Waits for a packet, and stores up to `size` bytes and `room` descriptors of it. Returns the number of descriptors, or -1 at the
+ * end of the connection. */
 static UNUSED int receive_packet(int fd, void *bytes, size_t size, int *files, int room)
 {
     union {
@@ -119,7 +119,7 @@ static UNUSED int receive_packet(int fd, void *bytes, size_t size, int *files, i
     return (int)((item->cmsg_len - CMSG_LEN(0)) / sizeof(int));
 }
 
-/* The handshake: the first packet says which name is wanted. */
+/* Sends the first packet of the handshake, which names the wanted port. */
 static UNUSED void send_hello(int fd)
 {
     char packet[64];

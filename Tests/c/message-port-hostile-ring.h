@@ -1,11 +1,11 @@
-/* A ring as its two ends see it, for tests that are one of them. */
+/* A shared ring as its two ends see it, for tests that play one of them. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_RING_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_RING_H
 #include "message-port-hostile.h"
 
 enum { PAGE = 4096, ROOM = 128 * 1024, RING_SIZE = PAGE + ROOM, TAIL = 0, HEAD = 64, WANTED = 128 };
 
-/* The ring as its two ends see it. */
+/* One end's view of a ring: the socket of the connection, the ring's file, and its mapping. */
 struct ring {
     int fd, file;
     uint8_t *memory;

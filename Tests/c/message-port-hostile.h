@@ -1,5 +1,5 @@
-/* A server that is this process, and hostile peers that are plain sockets: each is disconnected with one diagnostic,
- * and the server goes on for others. */
+/* A server in this process, and hostile peers on plain sockets. Each hostile peer must be disconnected with one diagnostic, and
+ * the server must continue to serve others. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
 #include "message-port-frames.h"
@@ -15,7 +15,7 @@ static UNUSED RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, R
 
 static struct server server;
 
-/* Lets the peers in. */
+/* Serves NAME, and lets the peers in even if they run as another user. */
 static UNUSED void serve_peers(RLMessagePortCallBack callout)
 {
     if (peer_user)
@@ -36,7 +36,7 @@ static UNUSED void finish(void)
     remove_own_directory();
 }
 
-/* What has been sent is received, also on a slow machine. */
+/* Gives the server time to receive what has been sent, even on a slow machine. */
 static UNUSED void turn(void)
 {
     RLRunLoopRunInMode(MODE, 0.002, false);
@@ -51,7 +51,7 @@ static UNUSED void greet(int fd)
     ck_assert_int_eq(take_diagnostics(), 0);
 }
 
-/* The peer has been disconnected, with one diagnostic. */
+/* Asserts that the peer has been disconnected, with one diagnostic, and closes its socket. */
 static UNUSED void expect_disconnect(int fd)
 {
     char byte;
@@ -62,7 +62,7 @@ static UNUSED void expect_disconnect(int fd)
     close(fd);
 }
 
-/* A client that completes the handshake, sends one packet, and is disconnected. */
+/* Plays a client that completes the handshake and sends one packet, for which it must be disconnected. */
 static UNUSED void throw_request(struct head head, size_t extra, const int *passed, int count)
 {
     static char packet[70000];
@@ -84,7 +84,7 @@ static UNUSED struct head request(uint64_t length, uint8_t location)
                          .deadline = ~0ull};
 }
 
-/* A client in another process is still served. */
+/* Plays an honest client, in another process: it must still be served. */
 static UNUSED void ask_as_child(UNUSED void *info)
 {
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
@@ -110,7 +110,7 @@ static UNUSED void expect_service(void)
     ck_assert_int_eq(take_diagnostics(), 0);
 }
 
-/* How long an honest client needs, in the best of some tries and in the worst one. */
+/* Returns how long an honest client needs, in the best of three tries; *worst is the worst of them. */
 static UNUSED double service_seconds(double *worst)
 {
     double best = HUGE_VAL;
@@ -125,8 +125,8 @@ static UNUSED double service_seconds(double *worst)
     return best;
 }
 
-/* The most that an honest client may need during an attack, which would hold it up for many seconds: half a second more than before it,
- * with allowance for a machine that gets busier meanwhile. */
+/* Returns the time limit for an honest client during an attack that would otherwise delay it by many seconds: half a second, and
+ * four times what it needs before the attack, in case the machine gets busier meanwhile. */
 static UNUSED double patience(void)
 {
     double worst;
@@ -146,7 +146,7 @@ static UNUSED void expect_service_within(double limit)
 
 static struct sockaddr_un victim_address;
 
-/* For a server process: the socket to which clients of VICTIM connect, without a port behind it. */
+/* For a server process: returns a listening socket at the address of VICTIM, to which clients connect without a port behind it. */
 static UNUSED int listen_as_victim(void)
 {
     struct server victim;

@@ -1,5 +1,5 @@
-/* What another thread does while the main thread waits for messages. The main thread has to handle it as in any wait;
- * a test hangs until its time limit if it does not. */
+/* Actions of another thread while the main thread waits for messages. The main thread has to serve them as in any sleep;
+ * otherwise the test hangs until its time limit. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_MEANWHILE_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_MEANWHILE_H
 #include "message-port.h"

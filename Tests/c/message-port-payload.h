@@ -1,4 +1,4 @@
-/* A peer that is a plain socket and sends a large payload, or a part of one. */
+/* A peer on a plain socket that sends a large payload, or only a part of one. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_PAYLOAD_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_PAYLOAD_H
 #include "message-port-hostile.h"
@@ -16,7 +16,7 @@ struct payload {
     size_t length, sent;
 };
 
-/* A client that has greeted. */
+/* A client that has sent the first packet of the handshake. */
 static UNUSED struct payload payload_of(size_t length)
 {
     struct payload payload = {.fd = plain_socket(), .kind = REQUEST, .id = 1, .length = length};
@@ -25,7 +25,7 @@ static UNUSED struct payload payload_of(size_t length)
     return payload;
 }
 
-/* Sends as much as there is room for, at most up to `limit` bytes. Returns whether that was something. */
+/* Sends as much as fits into the socket buffer, until `limit` bytes of the payload are sent. Returns whether it sent any. */
 static UNUSED bool send_up_to(struct payload *payload, size_t limit)
 {
     struct head head = request(payload->length, PIECES);
@@ -55,7 +55,7 @@ static UNUSED void send_all_up_to(struct payload *payload, size_t limit)
             RLRunLoopRunInMode(MODE, 0, false);
 }
 
-/* Sends it all, as the server reads it. */
+/* Sends up to `limit` bytes, and blocks whenever the socket buffer is full until the server has read from it. */
 static UNUSED void push_up_to(struct payload *payload, size_t limit)
 {
     for (struct pollfd room = {payload->fd, POLLOUT, 0}; payload->sent < limit; poll(&room, 1, -1))

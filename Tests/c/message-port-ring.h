@@ -1,5 +1,4 @@
-/* A server that is this process, and children that send it so many small one-way messages that they share a ring with
- * it. */
+/* A server in this process, and children that send it so many small one-way messages that they share a ring with it. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_RING_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_RING_H
 #include "message-port.h"
@@ -16,12 +15,12 @@ enum {
     RING_SIZE = 132 * 1024
 };
 
-/* What parent and children both see. */
+/* Counters that parent and children share. */
 static struct {
     atomic_int received, sent, answers, has_ring;
 } * shared;
 
-/* The next id of each sender: the first byte of the data is the sender. */
+/* The next id of each sender. The first byte of the data is the sender. */
 enum { SENDERS = 4 };
 static atomic_int next[SENDERS];
 
@@ -32,9 +31,9 @@ static void check_data(RLDataRef data, int32_t id)
         require(bytes[index] == (uint8_t)(id + index));
 }
 
-/* A run without a deadline delivers several messages per pass: `_i` decides. */
+/* Whether the server runs without a deadline; such a run delivers several messages per pass. Loop tests set it to `_i`. */
 static int endless;
-static atomic_int stop_at = -1; /* set while another thread receives */
+static atomic_int stop_at = -1; /* the count that ends a run; may be set while another thread receives */
 
 static void count_received(void)
 {
@@ -90,10 +89,10 @@ static UNUSED RLMessagePortRef connect_to_server(void)
     return remote;
 }
 
-/* The rings of this process, found by their size, since shared buffers have the same name. */
+/* Returns the number of rings mapped in this process: memory files of the library with the size of a ring. */
 static UNUSED int rings(void) { return mapped_files("runloop", RING_SIZE, RING_SIZE); }
 
-/* The server makes the ring when it has seen many small requests: sends some until it is there. Returns the next id. */
+/* Sends small requests until the server has made the ring, which it does after a number of them. Returns the next id. */
 static UNUSED int send_until_ring(RLMessagePortRef remote)
 {
     int id = 0;
@@ -105,7 +104,7 @@ static UNUSED int send_until_ring(RLMessagePortRef remote)
     return id;
 }
 
-/* The server's part in that, if it is this process. */
+/* Serves the client of send_until_ring(), if the server is in this process. */
 static UNUSED void serve_until_ring(void)
 {
     while (!shared->has_ring)

@@ -1,4 +1,4 @@
-/* What the tests of message ports share: a private directory for names, a server, and data made in one line. */
+/* Shared by the tests of message ports: a private directory for names, a server, and functions that make data in one line. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_H
 #include "../own-directory.h"
@@ -21,7 +21,8 @@ static UNUSED void remove_own_directory(void) { remove_directory(name_directory)
 
 static UNUSED int name_files(void) { return count_entries(name_directory); }
 
-/* How many memory files of that name (the library's begin with runloop) and of such a size are mapped in this process. */
+/* Returns how many memory files with this name (the library's begin with "runloop") and a size in this range are mapped in this
+ * process. */
 static UNUSED int mapped_files(const char *name, unsigned long least, unsigned long most)
 {
     char line[512], file[64];
@@ -37,7 +38,7 @@ static UNUSED int mapped_files(const char *name, unsigned long least, unsigned l
     return count;
 }
 
-/* The memory of this process that is in use. */
+/* Returns the resident memory of this process. */
 static UNUSED long resident_megabytes(void)
 {
     long pages = 0;
@@ -82,7 +83,7 @@ static UNUSED void end_server(struct server *server)
     RLRelease(server->port);
 }
 
-/* Sends a text, and returns the result; the reply, if wanted, goes to *reply. */
+/* Sends a text and returns the result. The reply, if wanted, is stored in *reply. */
 static UNUSED int32_t ask(RLMessagePortRef remote, int32_t id, const char *text, RLTimeInterval limit,
                           RLRunLoopMode mode, RLDataRef *reply)
 {
@@ -93,7 +94,8 @@ static UNUSED int32_t ask(RLMessagePortRef remote, int32_t id, const char *text,
     return result;
 }
 
-/* A server in a process of its own, ready when this returns. */
+/* Starts a server in its own process and waits until it is ready. *ready is the read end of a pipe that reaches end-of-file when
+ * the process exits. */
 static UNUSED pid_t start_server_process(void (*body)(int ready), int *ready)
 {
     int ends[2];

@@ -1,4 +1,5 @@
-/* RLAutorelease: when objects are released that were given to a pass, a run, or a thread. */
+/* Checks when RLAutorelease() releases an object that was autoreleased in a pass, in a run outside any pass, and outside all
+ * runs: at the end of the pass, at the end of the run, and when the thread exits. Objects note their names when they are freed. */
 #include "harness.h"
 
 #include <sys/wait.h>
@@ -279,7 +280,7 @@ START_TEST(callbacks_at_the_end_of_a_thread_may_autorelease)
     pthread_join(thread, NULL);
     endless = 0;
     assert_notes("perform freed");
-    ck_assert_int_gt(freed, 1000); /* the chain is cut: the thread has ended */
+    ck_assert_int_gt(freed, 1000); /* the chain is cut off, because the thread is exiting */
 }
 END_TEST
 

@@ -1,5 +1,6 @@
-/* How the time is read, and timers right after somebody has set it. The program's own clock_gettime stands before libc's:
- * it counts, and sets the wall clock without touching that of the machine. */
+/* Checks that timers made right after the wall clock was set go by the new clock, that they work in 1970, and how often the
+ * clocks are read. The program's own clock_gettime() takes precedence over libc's: it counts its calls, and shifts the wall clock
+ * without touching the machine's. */
 #include "harness.h"
 #include <sys/syscall.h>
 #include <time.h>
@@ -24,7 +25,7 @@ static void note_time(RLRunLoopTimerRef timer, void *info)
     called = RLAbsoluteTimeGetCurrent();
 }
 
-/* The hour that a timer of the other clock would be late is the time limit's. */
+/* A timer that went by the old clock would be an hour late, and the test's time limit would end the test. */
 START_TEST(a_timer_made_right_after_the_clock_was_set_goes_by_the_new_clock)
 {
     static const long hours[] = {1, -1, 2, -2, 0};
@@ -42,7 +43,7 @@ START_TEST(a_timer_made_right_after_the_clock_was_set_goes_by_the_new_clock)
 }
 END_TEST
 
-/* A machine without a battery, before it has asked the network. */
+/* A machine without a clock battery starts in 1970, until it has asked the network for the time. */
 START_TEST(in_1970_timers_fire_by_date_and_never_is_never)
 {
     struct timespec now;
@@ -61,7 +62,7 @@ START_TEST(in_1970_timers_fire_by_date_and_never_is_never)
         RLRunLoopAddTimer(rl, timers[i], kRLRunLoopDefaultMode);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.001, 0), kRLRunLoopRunTimedOut);
     ck_assert_int_eq(calls, 0);
-    ck_assert(RLRunLoopGetNextTimerFireDate(rl, kRLRunLoopDefaultMode) == 0); /* in 2001 */
+    ck_assert(RLRunLoopGetNextTimerFireDate(rl, kRLRunLoopDefaultMode) == 0); /* of timers[3], due in 2001 */
     RLRunLoopTimerSetNextFireDate(timers[0], RLAbsoluteTimeGetCurrent());
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.001, 0), kRLRunLoopRunTimedOut);
     ck_assert_int_eq(calls, 1);

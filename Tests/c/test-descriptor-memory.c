@@ -1,10 +1,11 @@
-/* What an idle descriptor costs: the object, which is the client's wish, and what the loop has beyond it. */
+/* Measures and limits what an idle descriptor costs: the memory that the loop uses for it beyond the object, which the client
+ * asked for. */
 #include "descriptor.h"
 
 #include <malloc.h>
 #include <sys/resource.h>
 
-/* Just more than a power of two: a table that doubles at one is half empty now. */
+/* Just more than a power of two, so that a table which doubles in size when it is full is now half empty. */
 enum { many = 4100, most_beyond = 50 };
 
 static RLRunLoopRef rl;
@@ -49,7 +50,8 @@ static RLRunLoopSourceRef make_socket_on(int i)
     return RLSocketCreateRunLoopSource(NULL, object, 0);
 }
 
-/* Prints and limits the bytes of the loop for each that is watched. Objects come from chunks of memory that is not touched yet. */
+/* Prints and limits the bytes that the loop uses for each watched descriptor. The objects themselves are not measured: they come
+ * from chunks, most of whose memory has not been touched yet. */
 static void measure(const char *kind, RLRunLoopSourceRef (*make)(int i))
 {
     size_t made, watched;
@@ -61,7 +63,7 @@ static void measure(const char *kind, RLRunLoopSourceRef (*make)(int i))
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1), kRLRunLoopRunTimedOut);
     watched = bytes_in_use();
     printf("%-24s %3zu bytes of the loop beyond the object\n", kind, (watched - made) / many);
-    if (!SANITIZED) /* their allocators do not tell */
+    if (!SANITIZED) /* a sanitizer's allocator does not support mallinfo2() */
         ck_assert_int_le((watched - made) / many, most_beyond);
     for (int i = 0; i < many; i++) {
         RLRunLoopSourceInvalidate(sources[i]);

@@ -1,5 +1,5 @@
-/* Descriptors that are closed before their object is invalidated, and whose numbers mean other files by then: the mistake
- * is reported once, and who comes with the new file is not disturbed. */
+/* Checks descriptors that are closed before their object is invalidated, and whose numbers are then reused for other files: the
+ * mistake is reported once, and the object of the new file is not disturbed. */
 #include "descriptor.h"
 
 #include <sys/epoll.h>
@@ -28,7 +28,7 @@ static void tear_down(void)
     close_pipe(later);
 }
 
-/* The number of ends[0] means the new file from now on. */
+/* Reuses the number of ends[0] for the new file. */
 static void reuse_number(void)
 {
     close(ends[0]);
@@ -48,7 +48,7 @@ static RLSocketRef make_old(RLOptionFlags types)
     return s;
 }
 
-/* What the old socket went through before its descriptor was closed. */
+/* What happened to the old socket before its descriptor was closed. */
 enum past { UNUSED_YET, ADDED, LOOKED_AT, DISABLED, REMOVED, RELEASED, PASTS };
 
 START_TEST(a_socket_on_a_number_that_was_closed_is_a_new_one)
@@ -65,7 +65,7 @@ START_TEST(a_socket_on_a_number_that_was_closed_is_a_new_one)
         RLSocketDisableCallBacks(old, kRLSocketReadCallBack | kRLSocketWriteCallBack);
     if (past >= REMOVED)
         RLRunLoopRemoveSource(rl, source, kRLRunLoopDefaultMode);
-    if (past == RELEASED) { /* without invalidating: the descriptor keeps the object alive */
+    if (past == RELEASED) { /* but not invalidated: the descriptor keeps the object alive */
         RLRelease(source);
         RLRelease(old);
     }
@@ -113,7 +113,7 @@ START_TEST(a_socket_on_the_same_file_is_the_same)
 }
 END_TEST
 
-/* The old file is a socket, the new one a pipe, and the other way round. */
+/* The number of a socket is reused for a pipe, and then the number of that pipe for a socket. */
 START_TEST(the_new_file_may_be_of_another_kind)
 {
     int pipe_ends[2];
@@ -142,11 +142,11 @@ START_TEST(the_new_file_may_be_of_another_kind)
 }
 END_TEST
 
-/* -- Sockets on other files, which look like the next one of their kind to fstat(2) -- */
+/* -- Sockets on other files, which fstat(2) cannot distinguish from the next one of their kind -- */
 
 enum kind { EVENT, TIMER, EPOLL, PIPE, NAMED_PIPE, TERMINAL, KINDS };
 
-/* A new file, which is not readable. */
+/* Makes a new file that is not readable. */
 static int make_file(enum kind kind)
 {
     char name[256];
@@ -251,7 +251,7 @@ START_TEST(what_tells_files_apart_leaves_no_descriptor)
 }
 END_TEST
 
-/* The child's sockets are not the parent's, though they have the same files. */
+/* A child's sockets are not the parent's, although they refer to the same files. */
 START_TEST(a_child_tells_files_apart_too)
 {
     struct sock kept = {0}, lost = {0}, reused = {0};
@@ -285,7 +285,7 @@ START_TEST(a_descriptor_object_is_not_notified_of_the_next_file)
 {
     struct port old = {.name = "old "}, new = {.name = "new "};
     port_open(&old, ends[0], READ);
-    ck_assert(!poll_once()); /* what the loop has never waited for, it cannot miss */
+    ck_assert(!poll_once()); /* the loop can only miss a file that it has waited for */
     reuse_number();
     port_open(&new, ends[0], READ);
     ck_assert(!poll_once());

@@ -1,4 +1,5 @@
-/* Descriptor objects and sockets used by many threads while loops serve them: nothing lost, nothing torn, nothing left. */
+/* Stress test: many threads use descriptor objects and sockets while loops serve them. No event may be lost, no callback may run
+ * with a released info, and no descriptor may be left open. */
 #include "descriptor.h"
 
 #include <sched.h>
@@ -26,9 +27,9 @@ static void tear_down(void)
 
 static unsigned next_random(unsigned *state) { return (*state = *state * 1103515245 + 12345) >> 16; }
 
-/* -- Enabling: each wakes -- */
+/* -- Enabling wakes the loop each time -- */
 
-/* What has just fired is enabled by another thread, again and again: one lost wake-up, and it hangs. */
+/* Another thread enables the callback that has just fired, again and again: a single lost wake-up would hang the test. */
 START_TEST(each_enabling_by_another_thread_is_one_call)
 {
     struct port port = {.name = NULL};
@@ -36,7 +37,7 @@ START_TEST(each_enabling_by_another_thread_is_one_call)
     port_add(&port, looper.loop, kRLRunLoopDefaultMode, 0);
     put(ends[1]);
     for (int i = 0; i < SCALED(8000); i++) {
-        /* Read and write in turn, so that the loop has to look at something new each time. */
+        /* Alternate between read and write, so that the loop has to watch for something new each time. */
         RLFileDescriptorEnableCallBacks(port.object, i % 2 ? READ : WRITE);
         await_count(&port.calls, i + 1);
         require(port.last == (RLOptionFlags)(i % 2 ? READ : WRITE));
@@ -56,7 +57,7 @@ static void *toggle_first_loop(UNUSED void *info)
     return NULL;
 }
 
-/* The source also joins and leaves another loop all the time: the loop that keeps it must still see every event. */
+/* The source also joins and leaves another loop all the time; the loop that keeps it must still see every event. */
 START_TEST(each_enabling_is_seen_while_the_source_joins_and_leaves_another_loop)
 {
     port_make(&shared, ends[0], false);
@@ -73,7 +74,7 @@ START_TEST(each_enabling_is_seen_while_the_source_joins_and_leaves_another_loop)
 }
 END_TEST
 
-/* -- Everybody does everything to a few objects -- */
+/* -- All threads use a few objects in every possible way -- */
 
 enum { OBJECTS = 4 };
 static struct port ports[OBJECTS];
@@ -126,7 +127,7 @@ START_TEST(four_threads_change_objects_of_two_loops)
         port_add(&ports[i], looper.loop, kRLRunLoopDefaultMode, i % 3 - 1);
     }
     on_threads(THREADS, change_ports);
-    /* Whatever it came to: enabled, and in a loop, each is called. */
+    /* Whatever state the threads have left: an object that is enabled and in a loop is called. */
     for (int i = 0; i < OBJECTS; i++) {
         RLRunLoopAddSource(looper.loop, ports[i].source, kRLRunLoopDefaultMode);
         int before = ports[i].calls;
@@ -198,7 +199,8 @@ static void count_data(UNUSED RLSocketRef s, RLSocketCallBackType type, UNUSED R
         received += RLDataGetLength(data);
 }
 
-/* A pair of sockets, one in a loop; four threads send by the other, and somebody enables and disables meanwhile. */
+/* A pair of sockets, one of them in a loop. Four threads send on the other, and one of them also disables and enables the
+ * callbacks. */
 static RLSocketRef sender, receiver;
 static void *send_many(void *info)
 {
@@ -238,7 +240,8 @@ START_TEST(four_threads_send_while_the_loop_receives)
 }
 END_TEST
 
-/* Sockets are made, sent to, and invalidated from here, while the loop reads and invalidates them itself at their end. */
+/* Threads make sockets, send on them and invalidate them, while the loop reads from them and invalidates them itself at
+ * end-of-stream. */
 static void *socket_lives(void *info)
 {
     unsigned random = (unsigned)(uintptr_t)info + 1;
@@ -255,7 +258,7 @@ static void *socket_lives(void *info)
         if (next_random(&random) % 2)
             put(pair[1]);
         if (next_random(&random) % 2)
-            close(pair[1]); /* the loop invalidates it */
+            close(pair[1]); /* so the loop invalidates `near` */
         else
             pair[1] = -pair[1];
         RLSocketSendData(near, NULL, data, 0.001);

@@ -1,6 +1,6 @@
-/* Something happens in the first call of a client's function, in a second try in the second call, and so on through all calls that a thread
- * with items of every kind makes: the thread forks, or ends, or is cancelled, or another thread forks. Then all is given back, and no info
- * may be left that is retained. */
+/* Checks that no info stays retained whatever happens in a callback: the thread forks, or exits, or is cancelled, or another
+ * thread forks. A thread uses items of every kind. The first try intervenes in its first callback, the second try in its second,
+ * and so on through all of them. Then everything is released. */
 #include "harness.h"
 
 #include <signal.h>
@@ -14,15 +14,15 @@ static const char *const kinds[KINDS] = {
     "function"};
 static struct thing {
     enum kind kind;
-    struct lifetime life; /* its info */
+    struct lifetime life; /* counts the references to its info */
 } things[KINDS];
 
 enum act { FORK, EXIT, CANCEL, FORK_ELSEWHERE };
 static struct plan {
     enum act act;
-    int call;       /* in which it happens */
+    int call;       /* number of the callback in which it happens */
     int most_depth; /* of nested runs */
-    bool moves;     /* timers and observers move to another loop in their functions */
+    bool moves;     /* timers and observers move to another loop in their callbacks */
 } plan;
 static int calls, depth;
 static const char *name_of_call = "none";
@@ -33,7 +33,7 @@ static struct looper other;
 static pid_t forked;
 static int readable[2], descriptor_ends[2], socket_ends[2];
 
-/* A client's function of a thing is called. */
+/* Executed in every callback of a thing: acts if this is the planned one. */
 static void take_call(const char *function, const void *info)
 {
     static char name[64];
@@ -60,7 +60,7 @@ static void take_call(const char *function, const void *info)
     }
 }
 
-/* Not counted as a call: before it has returned the library does not know what it has retained. */
+/* Not counted as a call: until it has returned, the library does not know what it has retained. */
 static const void *retain(const void *info)
 {
     lifetime_retain(&((const struct thing *)info)->life);
@@ -102,7 +102,7 @@ static void make_readable(void)
     ck_assert(write(readable[1], "x", 1) == 1 && write(descriptor_ends[1], "x", 1) == 1);
 }
 
-/* Every callback ends here. */
+/* Executed by the perform or callout of every thing. */
 static void perform(void *info)
 {
     if (has_worker && pthread_equal(pthread_self(), worker) && depth < plan.most_depth) {
@@ -157,7 +157,8 @@ static void on_message(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, v
 /* -- What the thread does -- */
 
 static RLRunLoopRef loop;
-static RLRunLoopSourceRef sources[6]; /* signalled, compared, on a descriptor; of descriptor object, socket, port */
+/* Sources: signalled, compared, on a descriptor; of a descriptor object, a socket, a port. */
+static RLRunLoopSourceRef sources[6];
 static RLRunLoopTimerRef timers[2];
 static RLRunLoopObserverRef observers[2];
 static RLFileDescriptorRef descriptor;
@@ -220,7 +221,7 @@ static void use_items(void)
     RLRunLoopAddCommonMode(loop, RLSTR("extra"));
 }
 
-/* Each is given back only once, wherever a thread that does so ends. */
+/* Releases an item only once, even if the thread ends in the middle and another one starts again. */
 #define DROP(item, invalidate)  \
     do {                        \
         if (item) {             \
@@ -282,7 +283,7 @@ static void drop_in_child(UNUSED void *info)
     check_infos("in the child");
 }
 
-/* -- One try, in a process of its own; exits with 2 if there are fewer calls -- */
+/* -- One try, in its own process; exits with NO_CALL if the thread makes fewer calls -- */
 enum { NO_CALL = 2 };
 
 static void try_call(UNUSED void *info)
@@ -300,7 +301,8 @@ static void try_call(UNUSED void *info)
         looper_start(&other);
     pthread_t thread = start_thread(work, NULL);
     gate_pass(&reached);
-    /* Without that call the thread has ended; a child that is forked before it is joined would leak it, for ThreadSanitizer. */
+    /* If the thread makes fewer calls, it has ended. A child forked before it is joined would leak it, which ThreadSanitizer
+     * reports. */
     if (plan.act == FORK_ELSEWHERE && calls >= plan.call) {
         status = run_in_child(drop_in_child, NULL);
         gate_open(&may_return);
@@ -317,7 +319,8 @@ static void try_call(UNUSED void *info)
     _exit(calls < plan.call ? NO_CALL : 0);
 }
 
-/* With ThreadSanitizer, which makes a fork eight times as dear, every third: other ones in each test of an act. */
+/* With ThreadSanitizer, which makes a fork eight times as expensive, only every third call is tried; each test of an act tries
+ * different ones. */
 static void try_all_calls(struct plan tried)
 {
     int result;

@@ -1,4 +1,5 @@
-/* Fairness where runs are nested, where modes take turns, and where items come and go in callbacks. */
+/* Checks that nothing that is ready starves in nested runs, in modes that take turns, and among items that callbacks remove, add
+ * or replace. */
 #include "harness.h"
 
 #include <sys/eventfd.h>
@@ -28,7 +29,7 @@ static void ready_performs(void *info)
         one->action(one);
 }
 
-/* A descriptor that stays ready, in a mode. */
+/* Adds a descriptor that stays ready to a mode. */
 static void make_ready(struct ready *one, int fd, int mode, void (*action)(struct ready *))
 {
     *one = (struct ready){.fd = fd, .action = action};
@@ -97,7 +98,7 @@ START_TEST(modes_that_take_turns_serve_timers_and_descriptors_alike)
 }
 END_TEST
 
-/* A and B in one mode each, on one descriptor, and C in B's mode. */
+/* ready[0] and ready[1] share a descriptor but are in different modes; ready[2] has its own descriptor and is in the second mode. */
 START_TEST(modes_that_take_turns_share_a_descriptor)
 {
     int fd = new_event();
@@ -155,7 +156,7 @@ static int replacement_count;
 
 static void replace(struct ready *one)
 {
-    require(replacement_count < 15); /* one in each run */
+    require(replacement_count < 15); /* one per run */
     make_ready(&replacements[++replacement_count], one->fd, 0, replace);
     drop_source(one->source);
 }
@@ -172,7 +173,7 @@ START_TEST(a_source_that_a_callback_adds_on_its_descriptor_waits_for_the_next_pa
 }
 END_TEST
 
-/* -- A long queue of functions that pauses in a nested run, inside of another one -- */
+/* -- A long queue of functions that pauses in a nested run, which a function of another long queue makes -- */
 
 static int called, released;
 

@@ -1,8 +1,8 @@
-/* Nothing that is ready may starve: random mixtures of things that are always ready (descriptors of every kind, signalled
- * sources, due timers, queued functions), in random modes, beside random observers, in every kind of run, nested ones too.
- * Each of them is called within a bounded number of callbacks of the others.
- *   FAIRNESS_SEED=n    one mixture, with what it is made of
- *   FAIRNESS_COUNT=n   so many */
+/* Checks that nothing that is ready starves, with random mixtures of things that are always ready (descriptors of every kind,
+ * signalled sources, due timers, queued functions), in random modes, beside random observers, in every kind of run, also nested.
+ * Each must be called within a bounded number of callbacks of the others.
+ *   FAIRNESS_SEED=n    runs one mixture and prints what it consists of
+ *   FAIRNESS_COUNT=n   runs this many mixtures */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -17,8 +17,8 @@ static const char *const kind_names[KINDS] = {
 struct member {
     enum kind kind;
     unsigned modes;          /* bit m: in mode m */
-    int order, waited, most; /* callbacks of others in its modes since it was called last */
-    int calling;             /* how many of its calls are under way */
+    int order, waited, most; /* callbacks of others in its modes since its own last one */
+    int calling;             /* how many of its callbacks are running */
     int ends[2];
     RLRunLoopSourceRef source;
     RLRunLoopTimerRef timer;
@@ -42,7 +42,7 @@ static unsigned below(unsigned limit)
 static void run_once(int mode, bool mayStop);
 static void queue_again(struct member *member);
 
-/* Every callback of every member comes here. */
+/* Executed by every callback of every member. */
 static void called(struct member *member)
 {
     for (int i = 0; i < member_count; i++) {
@@ -149,7 +149,7 @@ static void make_member(struct member *member)
             RLSocketCreateWithNative(NULL, member->ends[0], kRLSocketReadCallBack, socket_called, &socket_context);
         member->source = RLSocketCreateRunLoopSource(NULL, member->socket, member->order);
         break;
-    case SIGNALLED: /* of equal order: a lower order goes first, always, as in CFRunLoop */
+    case SIGNALLED: /* all of one order: as in CFRunLoop, a lower order always goes first */
         member->source = make_source(0, signalled_performs, member);
         RLRunLoopSourceSignal(member->source);
         break;
@@ -214,7 +214,8 @@ static void run_once(int mode, bool mayStop)
 
 static void no_observation(UNUSED RLRunLoopObserverRef o, UNUSED RLRunLoopActivity a, UNUSED void *info) {}
 
-/* The promise of RLRunLoop.h in callbacks: what n things that are ready may do in the passes that one of them waits. */
+/* The promise of RLRunLoop.h, converted to callbacks: what n ready things may do in the passes for which one of them may have to
+ * wait. */
 static int bound(void)
 {
     int per_pass = 1, descriptors = 0;

@@ -1,5 +1,5 @@
-/* Nothing that is ready may starve, case by case, as programs met it: what CoreFoundation shares evenly is shared here. Random
- * mixtures are in test-fairness-random.c. */
+/* Checks case by case, as programs met them, that nothing that is ready starves: what CoreFoundation shares evenly is shared
+ * evenly here. Random mixtures are in test-fairness-random.c. */
 #include "descriptor.h"
 #include "message-port.h"
 
@@ -26,7 +26,7 @@ static void ready_performs(void *info)
     count_call();
 }
 
-/* Three descriptors with a byte that nobody reads. */
+/* Three descriptors with a byte that is never read. */
 static void make_ready(void)
 {
     rl = RLRunLoopGetCurrent();
@@ -49,7 +49,7 @@ static void drop_ready(void)
     }
 }
 
-/* Until there were so many calls; `style`: in one run, in runs that return after a source, in runs of no time. */
+/* Runs until `most_calls` is reached: in one run, in runs that return after a source, or in runs of 0 seconds. */
 enum { IN_ONE_RUN, RETURNING, WITHOUT_TIME, STYLES };
 static void run_until_done(int style)
 {
@@ -62,7 +62,7 @@ static void run_until_done(int style)
     }
 }
 
-/* Even to a tenth. */
+/* Asserts that the descriptors performed equally often, to within a tenth. */
 static void assert_even(void)
 {
     int performed = 0;
@@ -164,7 +164,7 @@ START_TEST(ready_descriptors_share_evenly_beside_functions_that_queue_themselves
 }
 END_TEST
 
-/* More than come from one system call. The promise is 32 * (n + 1) passes, in each of which the source performs once. */
+/* More descriptors than one system call returns. The promise is 32 * (n + 1) passes, in each of which `again` performs once. */
 START_TEST(many_ready_descriptors_all_have_their_turn)
 {
     enum { MOST_READY = 900 };
@@ -266,8 +266,8 @@ static void end_of_flood(UNUSED RLRunLoopTimerRef timer, UNUSED void *info)
     RLRunLoopStop(rl);
 }
 
-/* The posters are faster than the functions they post. What the loop did after the timer was due is measured by its own processor
- * time, which no other process can lengthen. */
+/* The threads post functions faster than the loop can call them. What the loop does after the timer is due is measured in
+ * processor time of its thread, which no other process can lengthen. */
 START_TEST(a_flood_of_posts_does_not_keep_a_timer_waiting)
 {
     rl = RLRunLoopGetCurrent();
@@ -304,7 +304,7 @@ static void of_other_mode(void *info)
 
 static void never_run(UNUSED void *info) { require(false); }
 
-/* A queue that takes longer than a pass takes at once: nothing is lost, called twice or out of order. */
+/* A queue that takes longer than one pass may spend on it: nothing is lost, called twice, or called out of order. */
 START_TEST(a_long_queue_is_called_in_order_over_several_passes)
 {
     enum { COUNT = 20000 };
@@ -356,7 +356,7 @@ static void serve_some(struct sock *sock, UNUSED RLSocketCallBackType type, UNUS
     sock->bytes += read(RLSocketGetNative(sock->object), &byte, 1) == 1;
 }
 
-/* One client that never stops sending, and one that sends little. */
+/* One client has sent so much that its socket stays readable, the other one only a little. */
 START_TEST(a_busy_client_does_not_keep_another_waiting)
 {
     int pairs[2][2];
@@ -395,7 +395,7 @@ static void serve_until_parent_ends(UNUSED void *info)
     RLRunLoopRun();
 }
 
-/* The mode of the reply has a descriptor that stays ready. */
+/* The mode in which the reply is awaited has a descriptor that stays ready. */
 START_TEST(a_ready_descriptor_does_not_keep_a_reply_waiting)
 {
     make_ready();

@@ -1,4 +1,5 @@
-/* RLFileDescriptor: who closes, who releases, when; the cached source; mistakes. */
+/* Checks the life of an RLFileDescriptor: who closes the descriptor and releases the info, and when; that its source is cached;
+ * and that misuse is reported. */
 #include "descriptor.h"
 
 static RLRunLoopRef rl;
@@ -15,7 +16,7 @@ static void set_up(void)
     RLRunLoopAddSource(rl, keeper, kRLRunLoopDefaultMode);
     make_pipe(ends);
     port = (struct port){.name = ""};
-    port_open(&port, ends[0], 0); /* the loop makes its own descriptors here */
+    port_open(&port, ends[0], 0); /* the loop opens its own descriptors here */
     poll_once();
     port_drop(&port);
     port = (struct port){.name = ""};
@@ -54,7 +55,7 @@ START_TEST(invalidation_closes_if_requested)
         ck_assert(is_open(fd) == !closes);
         ck_assert_int_eq(life.retains, 1 + closes);
         ck_assert_int_eq(life.releases, 1 + closes);
-        int again = dup(ends[0]); /* has the number of the closed one */
+        int again = dup(ends[0]); /* reuses the number if the descriptor was closed */
         RLFileDescriptorInvalidate(f);
         RLRelease(f);
         ck_assert(is_open(again));
@@ -123,7 +124,7 @@ START_TEST(neither_a_callout_nor_a_context_is_needed)
 }
 END_TEST
 
-/* -- Ended in its own callback -- */
+/* -- Invalidated in its own callback -- */
 
 static void end_port(struct port *ended, UNUSED RLOptionFlags types)
 {
@@ -145,7 +146,8 @@ START_TEST(invalidated_and_released_in_its_own_callback)
 }
 END_TEST
 
-/* The inner of two calls ends it: no other thread is using it, so it is closed at once, as the header says. */
+/* The nested callback invalidates the object. No other thread is using it, so the descriptor is closed immediately, as the header
+ * promises. */
 static void run_and_end(struct port *outer, UNUSED RLOptionFlags types)
 {
     static int depth;
@@ -172,14 +174,14 @@ START_TEST(invalidated_in_a_nested_call_of_its_own_callback)
 }
 END_TEST
 
-/* -- Ended by another thread while the callback runs -- */
+/* -- Invalidated by another thread while the callback runs -- */
 
 static gate inside, ended;
 static void wait_inside(UNUSED RLFileDescriptorRef f, UNUSED RLOptionFlags types, UNUSED void *info)
 {
     gate_open(&inside);
     gate_pass(&ended);
-    require(is_open(port.fd)); /* still ours */
+    require(is_open(port.fd)); /* not closed before the callback returns */
     require(life.releases == 0);
 }
 
@@ -271,7 +273,7 @@ END_TEST
 
 /* -- Mistakes -- */
 
-/* The thread ends in the callback: what it was using is given back as at its return. */
+/* The callback ends its thread: what it was using is released as if it had returned. */
 static void end_thread(UNUSED struct port *port, UNUSED RLOptionFlags types) { pthread_exit(NULL); }
 static void *run_until_ended(UNUSED void *info)
 {
@@ -300,8 +302,9 @@ START_TEST(a_callback_that_ends_its_thread_gives_everything_back)
 }
 END_TEST
 
-/* The calls of two loops overlap and end in the order in which they began. Then a third loop calls, and the first ends the object:
- * it is in no call any more, and may not take the third's for its own. */
+/* The callbacks of two loops overlap, and return in the order in which they began. Then a third loop makes a callback, and the
+ * first thread invalidates the object. That thread is in no callback by then, and must not take the third thread's callback for
+ * its own: the descriptor stays open until that one returns. */
 static gate begun[3], go[3];
 static void *run_one_call(void *info)
 {

@@ -1,4 +1,5 @@
-/* Several objects, sources and sockets on one descriptor; order, modes, nested runs, removal; numbers that are used again. */
+/* Checks several objects, sources and sockets on one descriptor: order, modes, nested runs, removal in callbacks, and descriptor
+ * numbers that are reused. */
 #include "descriptor.h"
 
 static RLRunLoopRef rl;
@@ -20,7 +21,7 @@ static void tear_down(void)
 }
 
 static int by_name(const void *left, const void *right) { return *(const char *)left - *(const char *)right; }
-/* Notes are of one letter each (and r or w): which came, in alphabetical order. */
+/* Reduces each note to its first letter, which says who was called, and sorts the letters alphabetically. */
 static void sort_notes(void)
 {
     char sorted[64] = "";
@@ -103,13 +104,13 @@ START_TEST(an_object_a_socket_and_a_version_1_source_on_one_descriptor)
 }
 END_TEST
 
-/* Nobody waits for anything any more on a watch that is still there, and then the other side hangs up. */
+/* No callback is enabled on a descriptor that is still watched, and then the peer hangs up. */
 START_TEST(a_hang_up_of_a_descriptor_without_enabled_callbacks_does_not_spin)
 {
     struct port idle = {.name = "a"}, busy = {.name = "b", .reads = true, .reenables = READ}, late = {.name = "c"};
     port_open(&idle, ends[0], READ);
     port_open(&busy, ends[0], READ);
-    for (int i = 0; i < 3; i++) { /* the first call of idle, and two in vain */
+    for (int i = 0; i < 3; i++) { /* `idle` is called for the first byte only */
         put(ends[1]);
         while (poll_once()) {}
     }
@@ -152,7 +153,7 @@ START_TEST(the_lowest_order_comes_first)
 }
 END_TEST
 
-/* What counts is the order of those that are in the mode. */
+/* Only the orders of sources that are in the mode are compared. */
 START_TEST(the_order_of_a_source_of_another_mode_does_not_count)
 {
     struct port ports[3] = {{.name = "c"}, {.name = "a"}, {.name = "x"}};
@@ -203,7 +204,7 @@ static void run_inner(struct port *port, UNUSED RLOptionFlags types)
 {
     port->action = NULL;
     note("(");
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1); /* it is disabled */
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1); /* `port` is disabled: only the other one can be called */
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1);
     RLFileDescriptorEnableCallBacks(port->object, READ);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1);
@@ -229,7 +230,7 @@ START_TEST(a_nested_run_calls_others_and_itself_when_enabled_again)
 }
 END_TEST
 
-/* -- What one callback does to another that is ready, too -- */
+/* -- What one callback does to another object that is ready, too -- */
 
 static struct port victim;
 static enum { removes, invalidates, source_invalidates, disables, replaces } what;
@@ -296,7 +297,7 @@ START_TEST(an_item_invalidated_in_the_same_batch_is_not_called)
 }
 END_TEST
 
-/* -- A descriptor that is closed behind its object's back -- */
+/* -- A descriptor that is closed while its object is valid -- */
 
 START_TEST(closed_before_invalidation_is_reported_once_when_found_out)
 {
@@ -318,7 +319,7 @@ START_TEST(closed_before_invalidation_is_reported_once_when_found_out)
 }
 END_TEST
 
-/* Open, but for no more than its name. */
+/* A descriptor that is open only as a path, and therefore cannot be polled. */
 START_TEST(a_descriptor_that_cannot_be_waited_for_is_reported_once)
 {
     struct port port = {.name = "a"};
@@ -360,7 +361,7 @@ START_TEST(a_number_that_was_a_file_once_is_not_ready_for_ever)
     struct port old = {.name = "old "}, new = {.name = "new "};
     port_open(&old, fd, READ);
     ck_assert(poll_once());
-    ck_assert_int_eq(dup2(ends[0], fd), fd); /* before the old one was invalidated: a mistake, which is survived */
+    ck_assert_int_eq(dup2(ends[0], fd), fd); /* misuse, as `old` is still valid: the library copes with it */
     port_open(&new, fd, READ);
     ck_assert(!poll_once());
     put(ends[1]);
@@ -384,7 +385,7 @@ START_TEST(closed_before_invalidation_with_a_duplicate_open_does_not_spin)
     close(fd); /* ends[0] stays open */
     put(ends[1]);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 0);
-    ck_assert_int_le(port.calls, 1); /* nobody can tell */
+    ck_assert_int_le(port.calls, 1); /* epoll may still report the file */
     ck_assert_int_le(passes_while_idle(), 8);
     RLFileDescriptorEnableCallBacks(port.object, READ);
     ck_assert_int_le(passes_while_idle(), 8);

@@ -1,4 +1,4 @@
-/* RLFileDescriptor: when it calls, with which bits, and when it does not. */
+/* Checks when an RLFileDescriptor calls back, with which bits, and when it does not. */
 #include "../own-directory.h"
 #include "descriptor.h"
 
@@ -33,7 +33,7 @@ static void tear_down(void)
     close_pipe(ends);
 }
 
-/* -- One-shot, level at the time of enabling -- */
+/* -- One-shot, and level-triggered when it is enabled -- */
 
 START_TEST(calls_once_each_time_it_is_enabled)
 {
@@ -178,7 +178,7 @@ START_TEST(an_end_of_file_is_readable_and_a_broken_pipe_writable)
 }
 END_TEST
 
-/* epoll reports a hang-up whether asked for or not. */
+/* epoll reports a hang-up whether it was requested or not. */
 START_TEST(an_unrequested_hang_up_does_not_spin)
 {
     port_open(&port, ends[0], READ);

@@ -1,5 +1,5 @@
-/* fork() while another thread is in an item's function, which never returns in the child: there the info is released when the item is
- * invalidated and released, whatever the call had retained. */
+/* Checks fork() while another thread is in a callback of an item. That callback never returns in the child; there, invalidating
+ * and releasing the item must release its info, whatever the callback had retained. */
 #include "harness.h"
 
 #include <signal.h>
@@ -21,7 +21,7 @@ static void wait_for_parent(void)
         gate_pass(&may_return);
 }
 
-/* One of these, or two sources. */
+/* A test uses one of the first three, or both sources. */
 static RLRunLoopTimerRef timer;
 static RLRunLoopObserverRef observer;
 static RLRunLoopSourceRef source, second;
@@ -48,20 +48,20 @@ static void drop_in_child(UNUSED void *info)
 
 static void drop_in_grandchild(void *info) { child_assert(run_in_child(drop_in_child, info) == 0); }
 
-/* The function is running in the other thread. */
+/* Forks while the callback runs on the other thread, and checks that a child and a grandchild can release everything. */
 static void fork_and_drop(void)
 {
     await_count(&called, 1);
     ck_assert_int_eq(run_in_child(drop_in_child, NULL), 0);
     ck_assert_int_eq(run_in_child(drop_in_grandchild, NULL), 0);
-    ck_assert_int_gt(lifetime_held(&life), 0); /* the parent's call goes on */
+    ck_assert_int_gt(lifetime_held(&life), 0); /* the parent's callback is still running */
     gate_open(&may_return);
     looper_stop(&other);
     drop_items();
     ck_assert_int_eq(lifetime_held(&life), 0);
 }
 
-/* -- Timers: their context is retained for each call -- */
+/* -- Timers: their context is retained for each callback -- */
 
 static void wait_in_timer(UNUSED RLRunLoopTimerRef own, UNUSED void *info) { wait_for_parent(); }
 
@@ -109,7 +109,7 @@ START_TEST(a_timer_that_fires_again_releases_what_its_call_retained)
 }
 END_TEST
 
-/* The last reference goes without an invalidation. */
+/* The last reference is released without an invalidation. */
 static void release_in_child(UNUSED void *info)
 {
     RLRelease(timer);
@@ -125,7 +125,7 @@ START_TEST(a_timer_that_is_only_released_releases_both)
 }
 END_TEST
 
-/* -- Observers: their context is not retained for a call, but its release may be put off until its end -- */
+/* -- Observers: their context is not retained for a callback, but its release may be deferred until the callback returns -- */
 
 static void wait_in_observer(UNUSED RLRunLoopObserverRef own, UNUSED RLRunLoopActivity activity, UNUSED void *info)
 {
@@ -145,11 +145,12 @@ START_TEST(an_observer_releases_its_info)
 }
 END_TEST
 
-/* -- Sources: the call has a reference to them -- */
+/* -- Sources: the running callback has a reference to them -- */
 
 static void wait_in_perform(UNUSED void *info) { wait_for_parent(); }
 
-/* bit 0: a second source of the same batch waits; 1: another loop has the source, too; 2: it was invalidated before. */
+/* Bits of _i: 0: a second source of the same batch waits; 1: the source is in another loop, too; 2: it is invalidated before the
+ * fork. */
 START_TEST(a_source_that_was_performing_releases_its_info)
 {
     RLRunLoopSourceContext context = {
@@ -225,7 +226,7 @@ START_TEST(a_source_that_was_coming_or_going_releases_its_info)
 }
 END_TEST
 
-/* -- equal, and schedule of sources that come into a mode with the common set: the thread has references to several sources -- */
+/* -- equal, and schedule of sources that a new common mode receives: the thread has references to several sources -- */
 
 static RLBoolean wait_in_equal(UNUSED const void *one, UNUSED const void *two)
 {

@@ -1,5 +1,5 @@
-/* fork() while other threads use sockets and descriptor objects: the child, which does not have these threads, can end the
- * objects, and the descriptor is closed and info released there. */
+/* Checks fork() while other threads use sockets and descriptor objects: the child, which does not have those threads, can
+ * invalidate the objects. That closes the descriptor and releases the info there. */
 #include "descriptor.h"
 
 #include <poll.h>
@@ -104,7 +104,7 @@ START_TEST(a_socket_that_another_thread_calls_back_for)
     gate_pass(&inside);
     ck_assert_int_eq(run_in_child(end_socket_in_child, NULL), 0);
     RLSocketInvalidate(shared_socket);
-    ck_assert(is_open(ends[0])); /* until the callback ends */
+    ck_assert(is_open(ends[0])); /* until the callback returns */
     gate_open(&go_on);
     join_thread(server);
     ck_assert(!is_open(ends[0]));
@@ -114,7 +114,7 @@ START_TEST(a_socket_that_another_thread_calls_back_for)
 }
 END_TEST
 
-/* With a retain callback, info is retained for the call as well. */
+/* With a retain callback, the info is retained for the callback as well. */
 static void end_both_in_child(UNUSED void *info)
 {
     child_assert(life.retains == 2);
@@ -183,7 +183,7 @@ START_TEST(a_descriptor_object_that_another_thread_calls_back_for)
 }
 END_TEST
 
-/* The forking thread is in the callback itself, and goes on with it in the child. */
+/* The forking thread is in the callback itself, and the child invalidates the socket there. */
 static int own_status;
 static void fork_in_callback(UNUSED RLSocketRef s, UNUSED RLSocketCallBackType type, UNUSED RLDataRef address,
                              UNUSED const void *data, UNUSED void *info)

@@ -1,5 +1,5 @@
-/* fork() in a thread that never used the library, as programs do that only want to exec: the child must get there, whatever other
- * threads have. */
+/* Checks fork() in a thread that never used the library, as in programs that fork only to exec: the child must reach exec,
+ * whatever the other threads hold. */
 #include "message-port.h"
 
 static pid_t forked;

@@ -1,5 +1,5 @@
-/* Timers and observers of loops whose threads the child of a fork() does not have: there they can be added to another loop. What such a
- * thread was doing with a port is over. */
+/* Checks timers and observers of loops whose threads do not exist in the child of a fork(): there they can be added to another
+ * loop. A port that such a thread was using can be invalidated, and releases its info. */
 #include "harness.h"
 
 #include <signal.h>
@@ -29,7 +29,7 @@ static void use_items_in_child(UNUSED void *info)
     alarm(20);
     int fired_before = fired, observed_before = observed;
     if (timer) {
-        RLRunLoopTimerSetNextFireDate(timer, 0); /* where it still is */
+        RLRunLoopTimerSetNextFireDate(timer, 0); /* in the loop in which it still is */
         RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
         child_assert(RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
         child_assert(!RLRunLoopContainsTimer(other.loop, timer, kRLRunLoopDefaultMode));
@@ -61,14 +61,14 @@ START_TEST(items_of_a_loop_that_is_gone_can_be_added_again)
     RLRunLoopAddObserver(other.loop, observer, RLSTR("second"));
     ck_assert_int_eq(run_in_child(use_items_in_child, NULL), 0);
     ck_assert_int_eq(run_in_child(use_items_in_grandchild, NULL), 0);
-    ck_assert(RLRunLoopContainsTimer(other.loop, timer, kRLRunLoopDefaultMode)); /* the parent's still is there */
+    ck_assert(RLRunLoopContainsTimer(other.loop, timer, kRLRunLoopDefaultMode)); /* still in the parent's loop */
     drop_timer(timer);
     drop_observer(observer);
     looper_stop(&other);
 }
 END_TEST
 
-/* In the parent it waits, in the child nobody will ever return from it. */
+/* In the parent this callback waits; in the child it never returns. */
 static void wait_in_timer(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
 {
     fired++;
@@ -145,7 +145,7 @@ START_TEST(a_timer_that_came_to_the_forking_loop_in_a_callback_of_a_thread_that_
 }
 END_TEST
 
-/* The other way round: the callback goes on in the child, and the timer is in a loop without a thread. */
+/* The reverse: the callback continues in the child, and the timer is in a loop without a thread. */
 static pid_t forked;
 static void move_away_and_fork(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
 {
@@ -250,7 +250,7 @@ START_TEST(a_port_that_was_delivering_on_a_thread_that_is_gone_releases_its_info
 }
 END_TEST
 
-/* The survivor's own call goes on. */
+/* The forking thread's own callback continues in the child. */
 static void fork_in_message(UNUSED RLPortRef own, UNUSED RLPortMessageRef message, UNUSED void *info)
 {
     forked = fork_child();
@@ -305,7 +305,8 @@ static void find_port_ended(void *source)
     child_assert(life.releases == 1);
 }
 
-/* The other thread releases the message in the queue, which has the last reference to a port whose function does not return. */
+/* The other thread invalidates `port`, and so releases the queued message. The message has the last reference to `part`, whose
+ * invalidation callback does not return. */
 START_TEST(a_port_that_a_thread_that_is_gone_was_invalidating_has_ended)
 {
     RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};

@@ -1,5 +1,5 @@
-/* fork() while other threads are in the middle of something, and what the child can still do with loops of threads that
- * it does not have. */
+/* Checks fork() while other threads are inside the library, whose locks must not stay locked in the child. Also checks what the
+ * child can do with the loops of threads that it does not have. */
 #include "harness.h"
 
 #include <signal.h>
@@ -26,11 +26,11 @@ static void *read_timer(UNUSED void *info)
 static void read_timer_in_child(UNUSED void *info)
 {
     signal(SIGALRM, SIG_DFL);
-    alarm(20); /* a lock that nobody will ever give back */
+    alarm(20); /* ends a child that waits for a lock which no thread will unlock */
     child_assert(RLRunLoopTimerGetNextFireDate(timer) == 1e9);
 }
 
-/* The timer was made by a thread that has ended, and is in no loop: its lock is that of a loop nobody has. */
+/* The timer was made by a thread that has ended, and is in no loop: its lock is that of a loop without a thread. */
 START_TEST(items_of_ended_threads_are_not_locked_for_ever_in_the_child)
 {
     RLRunLoopGetCurrent();
@@ -121,7 +121,7 @@ static bool holds_up;
 static unsigned char memory_before[256];
 enum { TRAP_FLAG = 0x100 };
 
-/* Called at each instruction until the thread has stored something into its loop. */
+/* Executed after each instruction until the thread has stored something into its loop; then it stops the thread there. */
 static void hold_up_after_a_store(UNUSED int number, UNUSED siginfo_t *details, void *context)
 {
     ucontext_t *registers = context;
@@ -148,7 +148,7 @@ static void *begin_to_lock_own_loop(UNUSED void *info)
     return NULL;
 }
 
-/* The last of the functions that run before the fork: it was registered before the library's. */
+/* Runs as the last prepare handler, since it was registered before those of the library. */
 static void let_it_begin(void)
 {
     if (!holds_up)

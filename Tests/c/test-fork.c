@@ -1,4 +1,4 @@
-/* fork(): the child goes on with the forking thread's loop, and the parent does not notice. */
+/* Checks that after fork() the child can continue with the forking thread's loop, and that the parent is not disturbed. */
 #include "harness.h"
 
 #include <sys/wait.h>
@@ -10,7 +10,7 @@ static int run_default(double seconds, int returning)
     return RLRunLoopRunInMode(kRLRunLoopDefaultMode, seconds, (RLBoolean)returning);
 }
 
-/* What both sides use: a source, a timer, a pipe, functions. */
+/* What both processes use: a source, a timer, a pipe, functions. */
 struct kit {
     RLRunLoopRef loop;
     RLRunLoopSourceRef source, pipe_source;
@@ -35,7 +35,7 @@ static void make_kit(struct kit *kit)
     kit->pipe_source = make_port_source(0, kit_port, kit_read, kit);
     RLRunLoopAddSource(kit->loop, kit->source, kRLRunLoopDefaultMode);
     RLRunLoopAddSource(kit->loop, kit->pipe_source, kRLRunLoopDefaultMode);
-    run_default(0, 0); /* the kernel objects exist */
+    run_default(0, 0); /* creates the loop's kernel objects */
 }
 
 static void drop_kit(struct kit *kit)
@@ -55,7 +55,7 @@ static void *wake_from_thread(void *info)
     return NULL;
 }
 
-/* Everything that a loop does, on the current thread's loop; says what does not work, or NULL. */
+/* Uses every feature of a loop, on the current thread's loop. Returns what does not work, or NULL. */
 static const char *use_kit(struct kit *kit)
 {
     pthread_t thread;
@@ -108,9 +108,9 @@ START_TEST(the_child_uses_its_loop_and_the_parent_is_undisturbed)
     ck_assert_int_eq(run_in_child(use_kit_in_child, &kit), 0);
     int performed = kit.performed;
     ck_assert_int_eq(run_default(0.02, 0), kRLRunLoopRunTimedOut);
-    ck_assert_int_eq(kit.performed, performed); /* nothing of the child's arrived here */
+    ck_assert_int_eq(kit.performed, performed); /* nothing that the child did has any effect here */
     assert_kit_works(&kit);
-    ck_assert_int_eq(run_in_child(use_kit_in_child, &kit), 0); /* and once more */
+    ck_assert_int_eq(run_in_child(use_kit_in_child, &kit), 0); /* a second child */
     drop_kit(&kit);
 }
 END_TEST
@@ -132,7 +132,7 @@ START_TEST(a_grandchild_works_too)
 }
 END_TEST
 
-/* The child takes its source out: an epoll set shared with the parent would lose it there, too. */
+/* The child removes its source. If parent and child shared an epoll set, the source would be lost in the parent, too. */
 static void invalidate_in_child(void *info)
 {
     struct kit *kit = info;
@@ -223,7 +223,7 @@ static void fork_and_return(UNUSED void *info)
     forked = fork_child();
 }
 
-/* The run itself returns twice. */
+/* The run itself returns twice, once in each process. */
 START_TEST(a_run_that_was_forked_goes_on_on_both_sides)
 {
     struct kit kit;
@@ -235,7 +235,8 @@ START_TEST(a_run_that_was_forked_goes_on_on_both_sides)
     int result = run_default(0.02, 0);
     if (forked == 0) {
         child_assert(result == kRLRunLoopRunTimedOut);
-        child_assert(read(go_ahead[0], &byte, 1) == 1); /* the parent's run is over: it would read the same pipe */
+        /* Once the parent's run is over, since it would read from the same pipe. */
+        child_assert(read(go_ahead[0], &byte, 1) == 1);
         use_kit_in_child(&kit);
         _exit(0);
     }
@@ -250,7 +251,7 @@ START_TEST(a_run_that_was_forked_goes_on_on_both_sides)
 }
 END_TEST
 
-/* Other threads are in the middle of things when the fork comes: whatever they hold must not block the child. */
+/* Other threads are inside the library at the time of the fork: the locks that they hold must not block the child. */
 static struct looper busy;
 static atomic_int busy_over, busy_timer_calls;
 static void *keep_busy(UNUSED void *info)
@@ -273,7 +274,7 @@ static void use_new_things_in_child(void *info)
     looper_start(&fresh);
     looper_stop(&fresh);
     RLStringMakeConstant("a constant of the child's");
-    child_assert(!RLRunLoopIsWaiting(busy.loop)); /* its thread is gone */
+    child_assert(!RLRunLoopIsWaiting(busy.loop)); /* its thread does not exist here */
     RLRunLoopWakeUp(busy.loop);
     RLRunLoopStop(busy.loop);
     RLRunLoopPostFunction(busy.loop, kRLRunLoopDefaultMode, do_nothing, NULL);
@@ -284,7 +285,7 @@ START_TEST(fork_while_other_threads_are_busy)
     struct kit kit;
     make_kit(&kit);
     looper_start(&busy);
-    RLRetain(busy.loop); /* owned by somebody in the children, too */
+    RLRetain(busy.loop); /* the children own a reference, too */
     pthread_t thread = start_thread(keep_busy, NULL);
     for (int i = 0; i < SCALED(50); i++)
         ck_assert_int_eq(run_in_child(use_new_things_in_child, &kit), 0);

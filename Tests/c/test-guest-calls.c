@@ -1,4 +1,5 @@
-/* A guest's calls in any order and place: nested, in callbacks, in children of fork(), without descriptors, with threads. */
+/* Checks that a guest's functions may be called in any order and place: nested, in callbacks, in children of fork(), without
+ * descriptors, and while other threads post work. */
 #include "guest.h"
 #include <sys/resource.h>
 
@@ -60,7 +61,7 @@ START_TEST(a_run_that_the_host_makes_has_its_usual_meaning)
     prepare();
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0), kRLRunLoopRunFinished);
     ck_assert_int_eq(atomic_load(&counted), 1);
-    /* The run ended the wait of the host, which has to dispatch to be able to wait again. */
+    /* The run ended the host's wait, and the host has to dispatch before it can wait again. */
     ck_assert(readable());
     dispatch();
     ck_assert(!readable());
@@ -70,7 +71,7 @@ START_TEST(a_run_that_the_host_makes_has_its_usual_meaning)
 }
 END_TEST
 
-/* A callback in which the host's own loop runs for a while. */
+/* A callback in which the host runs its own loop for a while. */
 static void nested_host(void *info UNUSED)
 {
     note("begin");
@@ -114,8 +115,9 @@ START_TEST(a_run_in_whose_callback_the_loop_was_prepared_goes_on)
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
     require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, prepare_then_wake, NULL));
     require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, prepare_only, timer));
-    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0), kRLRunLoopRunFinished); /* after the timer */
-    /* It slept, and did not spin. */
+    /* The run ends after the timer has fired. */
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0), kRLRunLoopRunFinished);
+    /* The run slept, and did not spin. */
     ck_assert_int_ge(atomic_load(&counted), 2);
     ck_assert_int_le(atomic_load(&counted), 8);
     drop_observer(passes);
@@ -181,7 +183,7 @@ START_TEST(the_descriptor_stays_when_the_loops_epoll_is_replaced)
     watch_fd(&second, spare[0], 0);
     prepare();
     int fd = state.fd, duplicate = dup(ends[0]);
-    /* epoll goes on reporting the file, as a duplicate is open: after a few waits the loop makes its epoll anew. */
+    /* epoll keeps reporting the file because a duplicate is open. After a few waits the loop replaces its epoll. */
     require(write(ends[1], "x", 1) == 1);
     close(ends[0]);
     drop_source(first.source);
@@ -235,7 +237,7 @@ START_TEST(without_descriptors_it_fails_and_later_works)
     getrlimit(RLIMIT_NOFILE, &limit);
     int next = dup(0);
     close(next);
-    /* Four are needed; what was opened in vain is used the next time. */
+    /* Preparing takes four descriptors. Those that a failed attempt opened are used by the next one. */
     for (int room = 0; room < 4; room++) {
         none = limit;
         none.rlim_cur = (rlim_t)(next + room);
@@ -349,7 +351,7 @@ START_TEST(nothing_is_lost_between_threads)
     while (atomic_load(&posted) < ROUNDS || atomic_load(&ticked) < ROUNDS) {
         await_readable();
         dispatch();
-        /* Hosts do this, too. */
+        /* Some hosts prepare before each wait. */
         if (atomic_load(&posted) % 3 == 0)
             prepare();
     }

@@ -1,5 +1,5 @@
-/* Timers of a guest: the host's descriptor tells of each that is added while the host waits, and none is forgotten, whichever mode the
- * host waits for. */
+/* Checks the timers of a guest loop: a timer that is added while the host waits makes the host's descriptor readable, and no
+ * timer is forgotten, whichever mode the host waits for. */
 #include "guest.h"
 
 static RLRunLoopRef rl;
@@ -26,7 +26,7 @@ static void prepare_for(RLStringRef mode) { require(RLRunLoopPrepareGuest(mode, 
 
 /* -- What is added while the host waits -------------------------------------------------------------------------------- */
 
-/* The mode has had a timer before. */
+/* Leaves the mode as one that has had a timer before. */
 static void add_and_remove(RLRunLoopTimerRef timer)
 {
     add(timer);
@@ -67,7 +67,7 @@ START_TEST(a_timer_is_told_of_if_the_others_do_not_keep_the_mode)
 {
     RLRunLoopTimerSetKeepsModeRunning(due, 0);
     add(due);
-    prepare(); /* the mode counts as empty, so the host waits for ever */
+    prepare(); /* the mode counts as empty, so the host waits without limit */
     ck_assert(!readable());
     add(far);
     ck_assert(readable());
@@ -76,9 +76,9 @@ START_TEST(a_timer_is_told_of_if_the_others_do_not_keep_the_mode)
 }
 END_TEST
 
-/* -- What was there before ---------------------------------------------------------------------------------------------- */
+/* -- Timers that were added before ---------------------------------------------------------------------------------------- */
 
-/* A timer that was not looked at when the host was prepared is still the first when a later one comes. */
+/* A timer that was ignored when the host prepared to wait is still the first when a later one is added. */
 static void due_fires_before_far(void)
 {
     add(far);
@@ -116,7 +116,7 @@ START_TEST(a_timer_fires_by_date_while_a_host_waits_for_another_mode)
 }
 END_TEST
 
-/* -- The end of the thread while the host waits -------------------------------------------------------------------------- */
+/* -- The thread ends while the host waits -------------------------------------------------------------------------------- */
 
 static void *end_while_host_waits(void *timers)
 {
@@ -137,7 +137,7 @@ static void *add_and_cancel(void *timers)
     return NULL;
 }
 
-/* The second thread gets the memory of the first one's loop. */
+/* The loop of the second thread reuses the memory of the first thread's loop. */
 START_TEST(a_loop_whose_host_waited_to_the_end_leaves_nothing_to_the_next)
 {
     for (int round = 0; round < 3; round++) {

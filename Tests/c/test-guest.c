@@ -1,9 +1,9 @@
-/* A run loop as the guest of another event loop: one descriptor tells when to dispatch. */
+/* Checks a run loop as the guest of another event loop: one descriptor tells the host when to dispatch. */
 #include "guest.h"
 #include <fcntl.h>
 
-/* What was just done has made the descriptor readable, and one dispatch deals with it; two where a callback leaves a descriptor ready that
- * nothing waits for any more, as epoll is told of that when it reports it. */
+/* Asserts that what was just done has made the descriptor readable, and that one dispatch handles it. Two are needed if a
+ * callback leaves a descriptor ready that nothing waits for: the loop stops watching it only when epoll reports it. */
 static void assert_told_once(const char *cause, bool stays_ready)
 {
     if (!readable())
@@ -153,11 +153,11 @@ START_TEST(a_host_that_prepares_before_each_wait_hears_of_all_of_it)
 }
 END_TEST
 
-/* -- What is told ----------------------------------------------------------------------------------------------------- */
+/* -- What is reported ------------------------------------------------------------------------------------------------- */
 
 START_TEST(a_stop_is_the_result_of_one_dispatch)
 {
-    RLRunLoopStop(RLRunLoopGetCurrent()); /* of no run */
+    RLRunLoopStop(RLRunLoopGetCurrent()); /* no run: no effect */
     prepare();
     ck_assert_int_eq(dispatch(), kRLRunLoopRunFinished);
     RLRunLoopStop(RLRunLoopGetCurrent());
@@ -176,7 +176,7 @@ START_TEST(a_timer_makes_the_descriptor_readable)
     timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.02, 0.01, count_timer, &counted);
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
     prepare();
-    ck_assert(state.timeout == HUGE_VAL || state.timeout == 0); /* 0: the date has come already */
+    ck_assert(state.timeout == HUGE_VAL || state.timeout == 0); /* 0 if the date has already passed */
     for (int ticks = 1; ticks <= 5; ticks++) {
         await_readable();
         ck_assert_int_eq(dispatch(), kRLRunLoopRunTimedOut);

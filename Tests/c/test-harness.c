@@ -1,12 +1,12 @@
-/* The harness itself: what a child of a test thinks of itself is said on stderr and by its exit, never in the test's record, which both have
- * open: a child that is killed while it writes there spoils it. */
+/* Checks the harness itself: a child of a test reports its failures on stderr and by its exit status, never in Check's record.
+ * Both processes have the record open, and a child that is killed while writing there would corrupt it. */
 #include "harness.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 
-/* Check's record: a file without a name. Where the next word goes. */
+/* Returns the end of Check's record, where the next entry will be written: a file that is already deleted. */
 static off_t end_of_record(void)
 {
     for (int fd = 0; fd < 64; fd++) {
@@ -75,7 +75,7 @@ END_TEST
 
 static void find_nothing(UNUSED void *info) {}
 
-/* Had it been -1, kill would end everything. */
+/* If fork_child() returned -1, kill() would end every process. */
 START_TEST(a_child_has_a_number)
 {
     pid_t child = fork_child();

@@ -1,4 +1,5 @@
-/* RLRunLoopIsIdleInMode: whether a pass would find nothing to do; and the idle work that is built on it. */
+/* Checks RLRunLoopIsIdleInMode(), which returns whether a pass would find nothing to do, and the idle work that can be built on
+ * it. */
 #include "harness.h"
 
 #define OTHER RLSTR("other")
@@ -35,7 +36,7 @@ START_TEST(a_signalled_source_is_work_of_its_modes)
     ck_assert(!idle());
     run_once();
     ck_assert(idle());
-    /* Once the loop has looked which source was signalled, it knows in which mode that is. */
+    /* Once the loop has checked which source is signalled, it knows that source's modes. */
     RLRunLoopSourceSignal(source);
     RLRunLoopRunInMode(OTHER, 0, 0);
     ck_assert(RLRunLoopIsIdleInMode(OTHER));
@@ -74,7 +75,7 @@ START_TEST(a_timer_is_work_when_it_is_due)
     RLRunLoopTimerSetNextFireDate(timer, RLAbsoluteTimeGetCurrent() - 1);
     ck_assert(!idle());
     ck_assert(RLRunLoopIsIdleInMode(OTHER));
-    RLRunLoopTimerSetTolerance(timer, 1e6); /* the loop would not wake for it yet */
+    RLRunLoopTimerSetTolerance(timer, 1e6); /* the loop would not wake up for the timer yet */
     ck_assert(idle());
     run_once();
     ck_assert_int_eq(fired, 1);
@@ -100,7 +101,8 @@ START_TEST(a_readable_descriptor_is_work)
 }
 END_TEST
 
-/* The kernel reports a descriptor to the loop's epoll whatever mode it is in; once a run has seen it there, it is out of the way. */
+/* epoll reports a ready descriptor whichever mode its source is in. Once a run of another mode has seen it, it does not count as
+ * work there. */
 START_TEST(a_readable_descriptor_of_another_mode_does_not_stay_work)
 {
     int ends[2];
@@ -125,9 +127,9 @@ START_TEST(a_readable_descriptor_of_another_mode_does_not_stay_work)
 END_TEST
 
 struct job {
-    int left;          /* parts of the work */
-    int other;         /* what else the loop has done */
-    int behind_others; /* parts that were done although there was something else */
+    int left;          /* parts of the work that remain */
+    int other;         /* how often the source has performed */
+    int behind_others; /* parts done although the source was signalled */
     RLRunLoopSourceRef source;
 };
 
@@ -140,7 +142,7 @@ static void work_a_little(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoop
         if (RLRunLoopSourceIsSignalled(job->source))
             job->behind_others++;
         job->left--;
-        /* Something comes up: it is done before the next part. */
+        /* Other work turns up, which has to be done before the next part. */
         if (job->left % 2)
             RLRunLoopSourceSignal(job->source);
     }
@@ -178,7 +180,7 @@ static void signal_source(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoop
     RLRunLoopSourceSignal(source);
 }
 
-/* Of a signal to a source of several loops each loop of the process finds out in its next pass whether it is meant. */
+/* When a source of several loops is signalled, each loop in the process finds out in its next pass whether it has that source. */
 START_TEST(idle_work_goes_on_while_a_source_of_other_loops_is_signalled)
 {
     struct job job = {.left = 10};

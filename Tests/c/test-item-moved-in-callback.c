@@ -1,5 +1,5 @@
-/* A timer or an observer that moves to another loop while its callback runs, and what may become of that loop, of the item and of the
- * thread of the callback meanwhile. */
+/* Checks timers and observers that move to another loop while their callback runs: in the meantime that loop may end, the item
+ * may be changed or invalidated, and the callback's own thread may end. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -43,7 +43,7 @@ static void move_observer(RLRunLoopRef from, RLRunLoopRef to)
     require(RLRunLoopContainsObserver(to, observer, kRLRunLoopDefaultMode));
 }
 
-/* One pass of a loop in which nothing but a timer that is never due keeps the mode from being empty. */
+/* Makes one pass of a loop. A timer that is not due keeps the mode from being empty. */
 static void run_once(void)
 {
     RLRunLoopTimerRef keeper = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, count_timer, &calls);
@@ -100,7 +100,7 @@ START_TEST(an_observer_whose_new_loop_ends_during_its_callback_is_in_no_loop)
 }
 END_TEST
 
-/* -- The new loop's thread invalidates it -- */
+/* -- The new loop's thread invalidates the item -- */
 
 static void invalidate_timer(UNUSED void *info) { RLRunLoopTimerInvalidate(timer); }
 static void invalidate_observer(UNUSED void *info) { RLRunLoopObserverInvalidate(observer); }
@@ -116,7 +116,7 @@ static void be_invalidated_by_new_owner(UNUSED RLRunLoopTimerRef own, void *info
     move_timer(rl, other.loop);
     on_other_thread(invalidate_timer);
     require(!RLRunLoopTimerIsValid(timer));
-    require(((struct lifetime *)info)->releases == 0); /* in use */
+    require(((struct lifetime *)info)->releases == 0); /* still in use */
 }
 
 START_TEST(the_info_of_a_timer_that_its_new_loop_invalidates_lives_until_the_callback_returns)
@@ -152,7 +152,8 @@ START_TEST(the_info_of_an_observer_that_its_new_loop_invalidates_lives_until_the
 }
 END_TEST
 
-/* There and back: it is the own loop's again, and another thread must wait again. */
+/* There and back: the timer belongs to its first loop again, and if another thread invalidates it, the release must wait for the
+ * callback again. */
 static void go_and_come_back(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
 {
     if (++calls > 1)
@@ -174,7 +175,7 @@ START_TEST(a_timer_that_is_added_again_during_its_callback_is_as_before)
 }
 END_TEST
 
-/* -- It is changed in the new loop -- */
+/* -- The item is changed in the new loop -- */
 
 static void change_there(UNUSED void *info)
 {
@@ -193,7 +194,7 @@ static void move_once(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
     calls++;
     move_timer(rl, other.loop);
     on_other_thread(change_there);
-    on_other_thread(do_nothing); /* a pass that could fire it */
+    on_other_thread(do_nothing); /* a pass in which it could fire */
     require(fired_in_other == 0);
 }
 
@@ -286,7 +287,7 @@ START_TEST(an_observer_that_moved_in_a_callback_that_ends_its_thread_is_called_i
 }
 END_TEST
 
-/* -- It is the last item of the new loop's mode -- */
+/* -- The item is the last one in the new loop's mode -- */
 
 static void move_and_leave_alone(RLRunLoopTimerRef own, UNUSED void *info)
 {
@@ -294,7 +295,7 @@ static void move_and_leave_alone(RLRunLoopTimerRef own, UNUSED void *info)
     RLRunLoopRemoveTimer(rl, own, kRLRunLoopDefaultMode);
     RLRunLoopAddTimer(other.loop, own, kRLRunLoopDefaultMode);
     RLRunLoopSourceInvalidate(other.keeper);
-    /* It has looked for that, and sleeps for ever. */
+    /* The other loop has noticed that the keeper is gone, and sleeps without a time limit. */
     on_other_thread(do_nothing);
     await_waiting(other.loop);
 }
@@ -334,7 +335,7 @@ START_TEST(the_run_that_a_one_shot_timer_moved_to_ends_with_it)
     for (int i = 0; i < 4; i++) {
         looper_start(&other);
         join_thread(start_thread(i < 3 ? fire_one_shot : fire_one_shot_that_ends_thread, (void *)&contexts[i % 3]));
-        join_thread(other.thread); /* by itself */
+        join_thread(other.thread); /* its run ends by itself */
         drop_source(other.keeper);
     }
     ck_assert_int_eq(calls, 4);

@@ -1,4 +1,5 @@
-/* Who has a loop: handles that outlive their thread, one release too many, and loops with a great many sources. */
+/* Checks who owns a loop and its items: handles that outlive their thread, one release too many, a thread that ends with a great
+ * many sources, and a retain in a callback while another thread releases. */
 #include "harness.h"
 
 #include <sched.h>
@@ -106,7 +107,8 @@ static void retain_in_callback(RLRunLoopTimerRef timer, void *info)
 {
     phase = 1;
     spin_shortly((int)(intptr_t)info % 60);
-    RLRetain(timer); /* the loop has it as long as its callback runs: no reference of ours is needed */
+    /* The loop keeps the timer while its callback runs, so this thread needs no reference of its own. */
+    RLRetain(timer);
     await_phase(2);
     if (RLGetRetainCount(timer) < 1) {
         lost++;
@@ -151,7 +153,7 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("loop-handles");
     TCase *quick = add_case(suite, "quick", 10);
-    if (!SANITIZED) /* ThreadSanitizer does not know the main thread when it is joined */
+    if (!SANITIZED) /* ThreadSanitizer does not recognize the main thread when it is joined */
         tcase_add_test(quick, the_main_loop_stays_the_main_loop_when_its_thread_ends);
     tcase_add_test(quick, a_loop_released_too_often_stays_with_its_thread);
     tcase_add_test(quick, a_thread_with_a_hundred_thousand_sources_ends_in_no_time);
