@@ -1,6 +1,5 @@
-/* A server that answered a request and waits for the next one: events that arrive meanwhile are handled as in any
- * other wait, and what ends a wait ends this one. The main thread serves, the clients are processes, and another
- * thread acts on the loop. */
+/* Checks that a server which has answered a request and waits for the next one handles events as in any other sleep, and that
+ * what ends a sleep ends this one. The main thread serves, the clients are processes, and another thread acts on the loop. */
 #include "message-port-meanwhile.h"
 
 enum { CLIENTS = 2, ECHO = 0, IN_CALLBACK = 1 };
@@ -70,7 +69,7 @@ static void end(void)
     remove_own_directory();
 }
 
-/* Lets the client send a request, after which the loop waits. */
+/* Lets the client send a request, and returns when it has been answered and the loop sleeps again. */
 static void have_asked(int client, char id)
 {
     int before = atomic_load(&answered);
@@ -128,7 +127,7 @@ START_TEST(events_during_the_wait_are_handled)
 }
 END_TEST
 
-/* ---- done by the function that answers ---- */
+/* ---- done by the callback that answers ---- */
 
 static void add_timer_here(void)
 {
@@ -193,12 +192,12 @@ START_TEST(observers_added_in_the_callback_are_notified)
 }
 END_TEST
 
-/* ---- what ends the wait ---- */
+/* ---- what ends the sleep ---- */
 
 static void stop_main(void) { RLRunLoopStop(main_loop); }
 static void remove_source(void) { RLRunLoopRemoveSource(main_loop, server.source, MODE); }
 
-/* The next pass notices that the mode is empty. */
+/* Wakes the loop as well: it notices in its next pass that the mode is empty. */
 static void invalidate_port_and_wake(void)
 {
     RLMessagePortInvalidate(server.port);

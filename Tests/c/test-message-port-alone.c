@@ -1,5 +1,5 @@
-/* Waiting for a reply in a mode in which there is nothing else: events that arrive in that mode are handled as in any
- * other wait, and what ends a wait ends this one. A test hangs until its time limit if the wait misses an event. */
+/* Checks waiting for a reply in a mode in which there is nothing else: events in that mode are handled as in any other sleep, and
+ * what ends a sleep ends this one. A test hangs until its time limit if the wait misses an event. */
 #include "message-port-child.h"
 #include "message-port-meanwhile.h"
 
@@ -67,7 +67,7 @@ static void wait_while(void (*deed)(void))
     ck_assert(is_text(reply, "done"));
     RLRelease(reply);
     pthread_join(thread, NULL);
-    /* Nothing of it affects the next test. */
+    /* None of this affects the next request. */
     ck_assert_int_eq(ask(remote, 0, "next", 20, mode, &reply), kRLMessagePortSuccess);
     ck_assert(is_text(reply, "next"));
     RLRelease(reply);
@@ -98,7 +98,7 @@ static void ask_in_perform(UNUSED void *info)
 
 static void never(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { note("timer"); }
 
-/* The outer run, which lasts until it is stopped. */
+/* Makes an outer run, which lasts until it is stopped. */
 static void run_until_stopped(void (*ask_in_it)(void *))
 {
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, never, NULL);
@@ -125,8 +125,8 @@ static void hold(UNUSED void *info)
         ;
 }
 
-/* The pass that performs a source polls afterwards, and finds both: the stop, and the reply to request 1, which the child sent
- * before the one to "x". */
+/* The pass that performs a source polls afterwards, and finds both the stop and the reply to request 1, which the child sent
+ * before its reply to "x". */
 static void stop_and_let_the_reply_arrive(void)
 {
     RLRunLoopSourceRef source = make_source(0, hold, NULL);
@@ -159,7 +159,7 @@ END_TEST
 
 static void stop_current_run(UNUSED void *info) { RLRunLoopStop(RLRunLoopGetCurrent()); }
 
-/* The loop has no epoll descriptor yet, and cannot have one. */
+/* The loop has no epoll descriptor yet, and cannot open one. */
 static void ask_without_descriptors(UNUSED void *info)
 {
     struct rlimit limit, none;
@@ -239,7 +239,7 @@ START_TEST(deadline_ends_the_wait)
     double before = monotonic_seconds();
     ck_assert_int_eq(ask(remote, 1, "x", 0.02, mode, NULL), kRLMessagePortReceiveTimeout);
     ck_assert(monotonic_seconds() - before >= 0.02);
-    /* The reply to that request comes now, and is ignored. */
+    /* The reply to the first request arrives now, and is ignored. */
     ck_assert_int_eq(ask(remote, 2, "y", 20, mode, &reply), kRLMessagePortSuccess);
     ck_assert(is_text(reply, "y"));
     RLRelease(reply);

@@ -1,5 +1,5 @@
-/* What a hostile peer could once do: make the other end wait, by what it passes or holds, or take its memory. Each time
- * an honest client is served meanwhile. */
+/* Checks attacks by which a hostile peer would make the other end wait, through what it passes or holds, or take up its memory.
+ * Each test checks that honest clients are served meanwhile. */
 #include "message-port-hostile-ring.h"
 #include <limits.h>
 #include <linux/filter.h>
@@ -13,10 +13,10 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* How long an attack would last that succeeds, and much less than that. */
+/* The seconds that an attack would last if it succeeded, and a limit far below that. */
 enum { HOLD = 60, SOON = 10 };
 
-/* Each attack comes from a peer of the same user, and from one of another user that is let in. */
+/* Attacks come from a peer of the same user, and from one of another user that is let in. */
 static void begin_with_peer(int user, RLMessagePortCallBack callout)
 {
     use_own_directory();
@@ -28,7 +28,7 @@ static void begin_with_peer(int user, RLMessagePortCallBack callout)
 
 static int lingering_peer;
 
-/* A TCP socket with data that its peer does not read: who closes it last waits for that. */
+/* Returns a TCP socket with data that its peer does not read: the last close() of it waits for HOLD seconds. */
 static int lingering_socket(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -46,7 +46,8 @@ static int lingering_socket(void)
     return fd;
 }
 
-/* From now on the kernel seems to be older than Linux 6.16. False if there are no filters, as under qemu. */
+/* Makes the kernel look older than Linux 6.16, the first that can refuse descriptors. Returns false if there are no filters, as
+ * under qemu. */
 static bool forbid_refusal(void)
 {
     enum { SO_PASSRIGHTS_NUMBER = 83 };
@@ -67,7 +68,7 @@ static bool forbid_refusal(void)
 
 enum { IN_A_REQUEST, IN_MANY, UNREAD, NEVER_ACCEPTED, WAYS };
 
-/* In each way, on this kernel and on one that cannot refuse descriptors. */
+/* Each variant runs on this kernel and on one that cannot refuse descriptors. */
 START_TEST(a_descriptor_that_lingers)
 {
     int way = _i % WAYS, fd;
@@ -81,12 +82,12 @@ START_TEST(a_descriptor_that_lingers)
     if (way != NEVER_ACCEPTED)
         greet(fd);
     if (way == UNREAD) {
-        head.kind = 99; /* it is disconnected for this packet, and the next one stays unread */
+        head.kind = 99; /* the peer is disconnected for this packet, so the next one stays unread */
         throw_packet(fd, &head, sizeof head, NULL, 0);
     }
     errno = 0;
     throw_packet(fd, &head, sizeof head, some, way == IN_MANY ? 3 : 1);
-    /* If it was refused, its only owner must not wait either. */
+    /* If the kernel refused the descriptor, only this process has it, and must not wait for it either. */
     if (errno == EPERM)
         setsockopt(lingering, SOL_SOCKET, SO_LINGER, &(struct linger){0}, sizeof(struct linger));
     close(lingering);
@@ -107,7 +108,7 @@ START_TEST(a_descriptor_that_lingers)
 }
 END_TEST
 
-/* A hostile server passes it to a client that expects shared memory. */
+/* A hostile server passes such a descriptor to a client that expects shared memory. */
 static void server_that_lingers(int ready)
 {
     char packet[256];
@@ -119,7 +120,7 @@ static void server_that_lingers(int ready)
         if (recv(fd, packet, sizeof packet, 0) <= 0)
             _exit(2);
     throw_packet(fd, &head, sizeof head, &lingering, 1);
-    throw_packet(fd, &head, sizeof head, &lingering, 1); /* not read any more */
+    throw_packet(fd, &head, sizeof head, &lingering, 1); /* stays unread */
     close(lingering);
     while (recv(fd, packet, sizeof packet, 0) > 0) {}
     unlink(victim_address.sun_path);
@@ -144,18 +145,18 @@ START_TEST(a_server_passes_a_descriptor_that_lingers)
 }
 END_TEST
 
-/* ---- the lock of a file that both have ---- */
+/* ---- the lock of a file that both ends have ---- */
 
 static int ring_of_server;
 
-/* Holds the lock of the file: a write whose source is memory that never comes. */
+/* Holds the lock of the file, by a write whose source is memory that never arrives. */
 static void *hold_lock(void *memory)
 {
     (void)!write(ring_of_server, memory, 4096);
     return NULL;
 }
 
-/* Memory whose first page is missing, and stays missing; NULL if this process may not make such. */
+/* Returns memory whose first page is missing and stays missing; NULL if this process may not create such memory. */
 static void *memory_that_never_comes(void)
 {
     int fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
@@ -172,7 +173,7 @@ static void client_that_holds(int ready)
     struct head head = request(0, INLINE), ring = {.magic = MAGIC, .kind = RING, .deadline = ~0ull};
     int fd = plain_socket(), files[1] = {-1};
     pthread_t thread;
-    /* Not each user may make such memory. */
+    /* Created before the switch, because not every user may create such memory. */
     void *memory = memory_that_never_comes();
     become_peer();
     send_hello(fd);
@@ -183,7 +184,7 @@ static void client_that_holds(int ready)
     ring_of_server = files[0];
     if (memory != NULL) {
         require(pthread_create(&thread, NULL, hold_lock, memory) == 0);
-        /* Until it sleeps with the lock. */
+        /* Until the thread sleeps with the lock. */
         usleep(20000);
     }
     throw_packet(fd, &ring, sizeof ring, NULL, 0);
@@ -242,12 +243,12 @@ static void server_that_holds(int ready)
 
 static double limit_of_child;
 
-/* What it sends goes into that ring, its time limit holds, and it can be killed. */
+/* The client's requests go into the held ring; its time limit must hold, and it can be killed. */
 static void ask_server_that_holds(int ready)
 {
     double best = HUGE_VAL;
     RLMessagePortRef remote = remote_of_victim();
-    while (mapped_files("held-ring", 0, ULONG_MAX) == 0) { /* its socket may be full until then */
+    while (mapped_files("held-ring", 0, ULONG_MAX) == 0) { /* until then the socket may be full */
         int32_t result = ask(remote, 1, "x", 0, NULL, NULL);
         child_assert(result == kRLMessagePortSuccess || result == kRLMessagePortSendTimeout);
     }
@@ -347,7 +348,7 @@ static void send_without_end(void)
     _exit(0);
 }
 
-/* Most replies come within the limit. */
+/* Most replies must arrive within the limit. */
 static void ask_while_others_send(double limit)
 {
     enum { ASKED = 50 };

@@ -1,5 +1,5 @@
-/* A server that has answered a request and finds the next one waiting: whatever a pass of the loop would do between
- * the two is done there, in the same order. */
+/* Checks a server that has answered a request and finds the next one waiting: whatever a pass of the loop would do between the
+ * two is done there, in the same order. */
 #include "message-port-between.h"
 
 /* ---- what the callback of the first request does ---- */
@@ -103,7 +103,7 @@ static void watch_ready_pipe(int index, RLIndex order, char *word)
 
 static void watch_pipe(void) { watch_ready_pipe(0, 0, "pipe"); }
 
-/* Any of them may be the first to be ready. */
+/* Either of them may be reported first. */
 static void watch_ordered_pipes(void)
 {
     watch_ready_pipe(0, 2, "high");
@@ -124,7 +124,7 @@ static void watch_always_ready(void)
     enable(0);
 }
 
-/* A program closes a descriptor behind the library's back; an inner run notices it. */
+/* The program closes a descriptor without telling the library, and an inner run notices it. */
 static void lose_descriptor(void)
 {
     make_pipe(pipes[0]);
@@ -155,7 +155,7 @@ static void clean(void)
 
 static void stop_here(void) { RLRunLoopStop(main_loop); }
 
-/* `of_one_way`: the notes to expect if no replies are wanted. Then several requests are taken for one event. */
+/* `of_one_way`: the notes to expect from one-way requests, if they differ, because several of these are received for one event. */
 static const struct {
     void (*deed)(void);
     const char *notes, *of_one_way;
@@ -196,21 +196,21 @@ START_TEST(clients_take_turns)
     have_all_sent(0);
     have_all_sent(1);
     RLRunLoopRun();
-    if (notes[1] == '1') /* epoll decides which comes first */
+    if (notes[1] == '1') /* epoll decides which client is first */
         assert_notes("11 1 12 2 13 3");
     else
         assert_notes("1 11 2 12 3 13");
 }
 END_TEST
 
-/* OtherWork.descriptors: both connections are in the batch that the loop has fetched. */
+/* Tests the condition OtherWork.descriptors: both connections are in the batch that the loop has fetched. */
 START_TEST(another_client_that_is_ready_comes_before_a_second_one_way_request)
 {
     is_one_way = true;
     have_all_sent(0);
     have_all_sent(1);
     RLRunLoopRun();
-    if (notes[1] == '1') /* epoll decides which comes first */
+    if (notes[1] == '1') /* epoll decides which client is first */
         assert_notes("11 1 2 3 12 13");
     else
         assert_notes("1 11 12 13 2 3");
@@ -219,7 +219,7 @@ END_TEST
 
 START_TEST(many_one_way_requests_do_not_starve_others)
 {
-    /* The first requests make the client create the ring, in which the others wait. */
+    /* After the requests of the first round the server creates the ring, in which those of the second round wait. */
     for (int round = 0; round < 2; round++) {
         notes[0] = 0;
         deed = round ? watch_pipe : NULL;

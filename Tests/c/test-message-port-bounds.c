@@ -1,4 +1,4 @@
-/* What clients can cost a server, and the numbers that limit it: `PortLimits`, and the capacity of the port. */
+/* Checks the limits of what clients can cost a server: the numbers in `PortLimits`, and the capacity of the port. */
 #include "message-port-hostile.h"
 #include <poll.h>
 #include <sched.h>
@@ -10,7 +10,7 @@ static RLMessagePortRequestRef kept[64];
 static int kept_count, told;
 static atomic_int next_number;
 
-/* A request with data carries its number: none is lost, and they come in order. */
+/* A request with data carries its number: none may be lost, and they must arrive in order. */
 static RLDataRef keep(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
 {
     int32_t number;
@@ -37,7 +37,7 @@ static void begin_keeping(RLIndex capacity, int user)
     RLMessagePortSetCapacity(server.port, capacity);
 }
 
-/* Others are served, and this many requests are kept. */
+/* Asserts that other clients are served, and that this many requests have been kept. */
 static void expect_kept(int count)
 {
     while (kept_count < count)
@@ -62,7 +62,8 @@ static void note_gone(RLMessagePortRequestRef request, UNUSED void *info)
     require(RLMessagePortRequestGetRemainingTime(request) == 0);
 }
 
-/* A client whose requests are taken over and not answered is read no further than the capacity, but its end is noticed. */
+/* If a client's requests are taken over and not answered, the server reads no more of them than its capacity, but notices the
+ * client's end. */
 START_TEST(requests_that_are_taken_over)
 {
     enum { CAPACITY = 8, SENT = 30 };
@@ -96,7 +97,7 @@ START_TEST(requests_that_are_taken_over)
     ck_assert_int_eq(told, CAPACITY + 4);
     ck_assert_int_lt(passes_within(0.05), 10);
     expect_kept(CAPACITY + 5);
-    /* What it has sent before its end is not lost. */
+    /* Requests that the client sent before its end are not lost. */
     while (released < SENT) {
         while (released < kept_count)
             RLRelease(kept[released++]);
@@ -140,7 +141,7 @@ static int32_t send_number(RLMessagePortRef remote, int32_t number, RLIndex size
     return result;
 }
 
-/* 64 MB of requests, and then the client's time limit holds. */
+/* The server keeps 64 MB of requests; after that, the client's time limit applies. */
 START_TEST(bytes_that_are_taken_over)
 {
     enum { SIZE = 8 << 20, MOST = 8 };
@@ -163,7 +164,7 @@ START_TEST(bytes_that_are_taken_over)
 }
 END_TEST
 
-/* Many small ones, most of which come through shared memory. */
+/* Many small requests, most of which travel through shared memory. */
 START_TEST(small_requests_wait_while_others_are_kept)
 {
     enum { CAPACITY = 50, MANY = 3000 };
@@ -200,7 +201,7 @@ static RLDataRef keep_for_thread(RLMessagePortRef local, int32_t id, RLDataRef d
     return reply;
 }
 
-/* Two loops may each have received one more when the port is at its capacity. */
+/* When the port reaches its capacity, each of the two loops may already have received one more. */
 static RLDataRef keep_for_two(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
 {
     RLMessagePortRequestRef request = RLMessagePortCopyRequest(local);
@@ -220,7 +221,7 @@ static void *serve_too(UNUSED void *info)
     return NULL;
 }
 
-/* Answers or drops what is kept, at once or more slowly than they come, and changes the capacity now and then. */
+/* Answers or drops kept requests, immediately or more slowly than they arrive, and sometimes changes the capacity. */
 static void *answer_kept(void *slowly)
 {
     for (unsigned answered = 0; !over; slowly ? usleep(100) : sched_yield()) {
@@ -264,9 +265,9 @@ START_TEST(another_thread_answers_what_is_kept)
 }
 END_TEST
 
-/* ---- clients that say nothing ---- */
+/* ---- clients that send nothing ---- */
 
-/* They hold more descriptors than the server may have, at the port that is asked or at another one of the process. */
+/* The clients hold more descriptors than the server may have, at the requested port or at another one of its process. */
 START_TEST(silent_clients_when_descriptors_run_out)
 {
     enum { SILENT = 375, DESCRIPTORS = 256 };
@@ -309,7 +310,7 @@ START_TEST(silent_clients_when_descriptors_run_out)
 }
 END_TEST
 
-/* After 2 s it is disconnected when another client connects. */
+/* After 2 s such a client is disconnected when another one connects. */
 START_TEST(a_client_that_says_nothing)
 {
     char byte;
@@ -338,7 +339,7 @@ static int send_one_way(int fd, int count)
     return fd;
 }
 
-/* Whether the server passes a ring to a new client that has sent enough requests. */
+/* Returns whether the server passes a ring to a new client that has sent enough requests. */
 static bool gets_ring(int *fd)
 {
     enum { ENOUGH = 16 };
@@ -391,7 +392,7 @@ static void send_large(int fd, size_t length)
     }
 }
 
-/* While one is handled the next one comes, and with the first one that of another client. */
+/* While one request is handled, the next one arrives; during the first, one of another client arrives as well. */
 static RLDataRef goes_on(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
     struct head head = request(0, INLINE);
@@ -411,7 +412,7 @@ static RLDataRef goes_on(UNUSED RLMessagePortRef local, int32_t id, RLDataRef da
     return NULL;
 }
 
-/* Of one client 32 small ones are received, or 1 MB, then others have their turn: after that, if not after the next. */
+/* After 32 small requests or 1 MB of one client, others have their turn: they are served then, or after the next such batch. */
 START_TEST(requests_without_pause)
 {
     serve_again(goes_on, 0);

@@ -1,4 +1,4 @@
-/* Data that can change, or whose bytes belong to the program: what arrives is what was sent, whatever happens to it
+/* Checks data that can change, or whose bytes belong to the program: what arrives is what was sent, whatever happens to the data
  * afterwards. */
 #include "message-port.h"
 #include <sched.h>
@@ -8,7 +8,7 @@ enum { CHANGES, IS_LENT };
 
 static uint8_t borrowed[30000];
 
-/* Data that contains `first`, of one of the two kinds. */
+/* Returns data of one of the two kinds that contains `first`. */
 static RLDataRef make_data(int kind, const char *first)
 {
     RLIndex length = (RLIndex)strlen(first);
@@ -21,7 +21,7 @@ static RLDataRef make_data(int kind, const char *first)
     return RLDataCreateWithBytesNoCopy(NULL, borrowed, length, kRLAllocatorNull);
 }
 
-/* What the owner may do as soon as the sending call has returned. */
+/* Does what the owner may do as soon as the sending function has returned. */
 static void change(int kind, RLDataRef data)
 {
     if (kind == CHANGES) {
@@ -82,7 +82,7 @@ END_TEST
 
 /* ---- a reply that has to wait because its client does not read ---- */
 
-enum { REQUESTS = 20, ENOUGH = 7 }; /* fewer than REQUESTS replies fit into the socket */
+enum { REQUESTS = 20, ENOUGH = 7 }; /* fewer than REQUESTS replies fit into the socket buffer */
 
 static atomic_int *handled;
 static RLMutableDataRef changing;

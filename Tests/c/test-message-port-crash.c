@@ -1,4 +1,4 @@
-/* Processes that die at any moment: no name stays taken, no thread waits for a dead process, and nothing is left
+/* Checks processes that are killed at any moment: no name stays taken, no thread waits for a dead process, and no file is left
  * behind. */
 #include "message-port.h"
 
@@ -19,9 +19,8 @@ static void wait_some(unsigned *seed, unsigned limit_microseconds)
 
 static void serve_forever(int claimed)
 {
-    for (
-        ;
-        ;) { /* claims the name, serves for a moment and releases it, again and again: it is killed at any of these steps */
+    for (;;) {
+        /* Claims the name, serves for a moment and releases it, again and again; is killed at any of these steps. */
         struct server server = {0};
         RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, echo, NULL, NULL);
         if (port == NULL)
@@ -48,10 +47,10 @@ START_TEST(killed_at_random_moments)
             serve_forever(claims[1]);
             _exit(1);
         }
-        if (round % 4 == 1) /* however long it takes until then */
+        if (round % 4 == 1) /* waits for the claim, however long that takes */
             ck_assert_int_eq(read(claims[0], &byte, 1), 1);
         wait_some(&seed, 1500);
-        if (round % 2) { /* a client sends a request meanwhile: it gets a reply, or hears that there is none */
+        if (round % 2) { /* a client sends a request meanwhile, and receives a reply or an error */
             RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
             if (remote == NULL)
                 ck_assert_int_eq(errno, ECONNREFUSED);
@@ -82,7 +81,7 @@ START_TEST(killed_at_random_moments)
 }
 END_TEST
 
-/* Two processes that claim the same name again and again, and are killed: they never both have it. */
+/* Processes claim the same name again and again, and are killed: no two of them ever have it at the same time. */
 static void contend(int fd)
 {
     for (;;) {
@@ -91,7 +90,7 @@ static void contend(int fd)
             child_assert(errno == EADDRINUSE);
             continue;
         }
-        /* A file lock of another kind shows whether another process is in here. */
+        /* A file lock of another kind shows whether another process has the name, too. */
         struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
         child_assert(fcntl(fd, F_SETLK, &lock) == 0);
         lock.l_type = F_UNLCK;
@@ -148,7 +147,7 @@ static void count_reply(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNU
     replies++;
 }
 
-/* A server process that answers, and the connection to it. */
+/* Starts a server process that answers, and connects to it. */
 static RLMessagePortRef connect_to_new(pid_t *child)
 {
     int ready;
@@ -171,7 +170,7 @@ static int32_t ask_and_go_on(RLMessagePortRef port)
 
 static int32_t (*const ways[])(RLMessagePortRef) = {ask_without_reply, ask_and_wait, ask_alone, ask_and_go_on};
 
-/* The result is not "the server went away before it replied": the request may safely be sent to another server. */
+/* The result is not "the server went away before it replied", so the request may safely be sent to another server. */
 START_TEST(request_to_a_dead_server_was_not_sent)
 {
     pid_t child;
@@ -214,7 +213,7 @@ START_TEST(a_new_remote_port_reaches_the_new_server)
 }
 END_TEST
 
-/* Two processes that send each other requests, and answer while they wait. */
+/* Two processes send each other requests, and answer while they wait. */
 static RLMessagePortRef other;
 static int other_is_done;
 enum { DONE = -1 };
@@ -246,7 +245,7 @@ static void mutual(RLStringRef own, RLStringRef theirs, int rounds)
     for (int round = 0; round < rounds; round++)
         require(ask(other, round % 5, "", 30, MODE, NULL) == kRLMessagePortSuccess);
     require(ask(other, DONE, "", 30, MODE, NULL) == kRLMessagePortSuccess);
-    /* It serves until it is told that the other side is done; after that it may be gone before it answers. */
+    /* Serves until the other side reports that it is done; after that, the other side may be gone before it answers. */
     while (!other_is_done)
         require(ask(other, 0, "", 30, MODE, NULL) == kRLMessagePortSuccess || other_is_done);
     RLRelease(other);
@@ -292,7 +291,8 @@ static void keep_result(UNUSED RLMessagePortRef port, int32_t result, UNUSED RLD
     replies++;
 }
 
-/* The third request was not read: the kernel reports the reset of the connection before the reply that had arrived. */
+/* The third request is not read, so the kernel reports that the connection was reset before it delivers the reply that has
+ * arrived. */
 START_TEST(reply_arrives_although_the_server_died_since)
 {
     int ready;

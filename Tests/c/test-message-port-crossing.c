@@ -1,5 +1,5 @@
-/* Processes that send each other large one-way requests at the same time, from the threads that also receive: none waits
- * for the other, since a thread that waits for room goes on receiving. Nothing is delivered before the loop runs. */
+/* Checks processes that send each other large one-way requests at the same time, from the threads that also receive. Neither
+ * waits for the other, since a thread that waits for room continues to receive. Nothing is delivered before the loop runs. */
 #include "message-port.h"
 
 #define OTHER RLSTR("com.example.other")
@@ -10,8 +10,8 @@ static int32_t delivered;
 
 static RLIndex size_of(int32_t id, RLIndex large) { return id % (SMALL_ONES + 1) == 0 ? large + id : 1 + id; }
 
-/* What is sent begins somewhere in the first 256 bytes, as its id says. One buffer, which is copied and compared: loops over bytes take so
- * long with a sanitizer that a thread in them receives nothing for a second. */
+/* A request's data begins at an offset below 256 in this pattern, given by its id. The pattern is copied and compared as a whole,
+ * because under a sanitizer a loop over the bytes takes so long that its thread receives nothing for a second. */
 static uint8_t pattern[MORE_THAN_AHEAD + 4096];
 static const uint8_t *bytes_of(int32_t id) { return pattern + (uint8_t)(id * 3); }
 
@@ -21,7 +21,7 @@ static void fill_pattern(void)
         pattern[index] = (uint8_t)(index * 7 + (index >> 12));
 }
 
-/* The requests come in order, and each is whole. */
+/* Checks that requests arrive in order, each of them complete. */
 static RLDataRef check(UNUSED RLMessagePortRef port, int32_t id, RLDataRef data, void *info)
 {
     require(may_deliver);
@@ -42,7 +42,7 @@ static int32_t send_one(RLMessagePortRef remote, int32_t id, RLIndex size, RLTim
 struct plan {
     RLIndex large;
     int count;
-    /* The servers have accepted each other's connection before. */
+    /* Each server has accepted the other's connection before anything is sent. */
     bool is_acquainted;
 };
 
@@ -58,7 +58,7 @@ static void meet(const int ends[2])
     require(write(ends[1], "x", 1) == 1 && read(ends[0], &byte, 1) == 1);
 }
 
-/* Serves `own`, and sends to `other`. `ends`: reads from the one, writes to the other. */
+/* Serves `own` and sends to `other`. To synchronize with the other process, it reads from ends[0] and writes to ends[1]. */
 static void exchange(RLStringRef own, RLStringRef other, const struct plan *plan, const int ends[2])
 {
     struct server server;
@@ -101,7 +101,7 @@ END_TEST
 
 static int count_of_sender;
 
-/* Sends as much as there is room for, says how many requests that were, and waits until they have come. */
+/* Sends as many requests as there is room for, reports their number, and waits to be killed. */
 static void send_what_goes(void)
 {
     int32_t id = 0;
@@ -131,8 +131,8 @@ static void serve_nothing(int ready)
     pause();
 }
 
-/* A client gets rid of no more than 16 MB and a request while the server's thread waits for another process. Also if
- * the client is gone then, or the port is, before the loop runs. */
+/* While the server's thread waits for another process, a client can send no more than 16 MB and one request. These are still
+ * delivered if the client is gone before the loop runs (_i is 1). In the last case the port is gone before, too. */
 START_TEST(no_more_than_the_limit)
 {
     int ready, counts[2];
@@ -175,7 +175,7 @@ END_TEST
 enum { IN_ORDER = SCALED(100000), SIZE_IN_ORDER = 3000 };
 static atomic_int handled;
 
-/* A thread handles no request that was sent before one that it has handled. */
+/* A thread must not handle a request that was sent before one that it has already handled. */
 static RLDataRef check_order(UNUSED RLMessagePortRef port, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
 {
     static _Thread_local int32_t last = -1;
@@ -195,7 +195,7 @@ static void *serve_too(void *info)
     return NULL;
 }
 
-/* One of them receives ahead, as its thread waits for another process; the other one goes on. */
+/* One of the loops receives ahead, because its thread waits for another process; the other loop continues to serve. */
 START_TEST(a_port_that_two_loops_serve)
 {
     int ready;

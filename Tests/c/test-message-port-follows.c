@@ -1,5 +1,5 @@
-/* A server that finds the next request waiting, and must not answer it at once: its port has left the mode, or a new
- * client wants to be accepted, or a new observer to be notified of the wait. */
+/* Checks that a server which finds the next request waiting does not answer it immediately if its port has left the mode, a new
+ * client has to be accepted, or a new observer has to be notified. */
 #include "message-port-between.h"
 #include <sys/resource.h>
 
@@ -102,7 +102,7 @@ static void *observe_while_waiting(UNUSED void *info)
     return NULL;
 }
 
-/* An observer is added where the loop waits after answering; it may also take the port out of the mode. */
+/* An observer is added while the loop sleeps after an answer. It may also remove the port from the mode. */
 START_TEST(an_observer_added_during_the_sleep_is_notified_of_its_end)
 {
     missing = 1;
@@ -126,7 +126,7 @@ static void have_descriptors_again(void)
     spin_until(RLAbsoluteTimeGetCurrent() + 0.06); /* longer than until the next attempt */
 }
 
-/* The server is out of descriptors when a new client connects. When it has some again, another client keeps it busy. */
+/* The server is out of descriptors when a new client connects. Once it has descriptors again, another client keeps it busy. */
 START_TEST(a_client_that_could_not_be_accepted_is_accepted_later)
 {
     have_sent(2, 1);

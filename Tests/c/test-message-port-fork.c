@@ -1,5 +1,5 @@
-/* Message ports in the child of a fork(), whatever threads were doing with them: the parent's descriptors are closed there, and what the
- * forking thread was doing goes on. */
+/* Checks message ports in the child of a fork(), whatever threads were doing with them: the parent's descriptors are closed
+ * there, and the forking thread can continue what it was doing. */
 #include "message-port.h"
 
 #include <dlfcn.h>
@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <sys/syscall.h>
 
-/* -- A fork in a function of the context, which the library calls around the callback ----------------------------------------------- */
+/* -- A fork in a callback of the context, which the library calls around the port's callback ---------------------------- */
 static pid_t forked = -1;
 static int calls, call_that_forks;
 
@@ -99,7 +99,7 @@ static void *invalidate_with_clients(UNUSED void *info)
 static void look_in_child(UNUSED void *info)
 {
     signal(SIGALRM, SIG_DFL);
-    alarm(20); /* a lock that no thread will ever give back */
+    alarm(20); /* ends a child that waits for a lock which no thread will unlock */
     child_assert(open_sockets() == 0);
     for (int i = 0; i < CLIENTS; i++) {
         child_assert(RLMessagePortRequestGetRemainingTime(taken[i]) == 0);
@@ -158,7 +158,7 @@ static void stop_here(void)
     gate_pass(&may_go_on);
 }
 
-/* In place of libc's, which the library calls. */
+/* Takes precedence over libc's, which the library calls. */
 long syscall(long number, ...)
 {
     static long (*_Atomic real)(long, ...);
@@ -210,7 +210,7 @@ static void *fork_meanwhile(UNUSED void *info)
     return NULL;
 }
 
-/* Whether that thread sleeps, for the lock that it has to have. */
+/* Returns whether the forking thread sleeps, waiting for the lock that it needs. */
 static bool forker_sleeps(void)
 {
     char path[64], state = 0;
@@ -223,7 +223,7 @@ static bool forker_sleeps(void)
     return state == 'S';
 }
 
-/* Forks on another thread. The thread that has stopped goes on once that has forked, or waits for it. */
+/* Forks on another thread. The stopped thread continues once that one has forked, or waits for it. */
 static void fork_beside_stopped(void)
 {
     pthread_t forking = start_thread(fork_meanwhile, NULL);
@@ -245,7 +245,7 @@ static pid_t start_client(void)
     return client;
 }
 
-/* Forks while a thread with a server has stopped in accept() or close() for a client, at which `stops` makes it stop. */
+/* Forks while a thread with a server has stopped in accept() or close() for a client; `stops` selects which. */
 static void fork_while_stopped(void *(*serve)(void *), atomic_bool *stops)
 {
     gate_init(&in_callback);
@@ -260,7 +260,7 @@ static void fork_while_stopped(void *(*serve)(void *), atomic_bool *stops)
     join_thread(thread);
 }
 
-/* Until the child has ended, that client would not notice the end of the server. */
+/* If the child had the connection, the client would not notice the end of the server until the child ends. */
 START_TEST(a_client_that_another_thread_accepts_is_not_in_the_child)
 {
     fork_while_stopped(serve_one, &stops_after_accept);

@@ -1,5 +1,5 @@
-/* Requests whose sender goes away before they are answered: the remaining time is 0, and the invalidation callback is
- * called. */
+/* Checks requests whose sender goes away before they are answered: their remaining time becomes 0, and the invalidation callback
+ * is called. */
 #include "message-port.h"
 
 static struct server server;
@@ -55,7 +55,7 @@ static void watch_taken(void)
     ck_assert_int_eq(notified, 0);
 }
 
-/* Serves until request 1 has been taken. */
+/* Serves until request 1 has been taken over. */
 static void await_taken(void)
 {
     while (taken == NULL)
@@ -92,7 +92,7 @@ START_TEST(a_killed_client_waits_no_more)
 {
     start_client();
     kill_client();
-    /* no loop has run meanwhile */
+    /* No loop has run meanwhile. */
     ck_assert(RLMessagePortRequestGetRemainingTime(taken) == 0);
     RLRelease(taken);
 }
@@ -157,7 +157,7 @@ START_TEST(a_callback_set_too_late_is_called_at_once)
 }
 END_TEST
 
-/* No loop has noticed it. */
+/* No loop has noticed the end yet. */
 START_TEST(a_callback_set_after_the_end_of_the_client_is_called_at_once)
 {
     start_client();
@@ -228,7 +228,7 @@ START_TEST(the_end_of_both_is_reported_once)
     RLMessagePortInvalidate(remote);
     ck_assert_int_eq(notified, 1);
     ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, on_gone, &notified));
-    ck_assert_int_eq(notified, 2); /* the callback that is set again is called too */
+    ck_assert_int_eq(notified, 2); /* set again, so called again */
     RLRelease(taken);
     RLRelease(remote);
 }
@@ -337,7 +337,7 @@ static void *answer_in_a_race(UNUSED void *info)
     return NULL;
 }
 
-/* The callback, the answer, the last release and the end of the sender coincide. */
+/* Setting the callback, answering, the last release and the end of the sender coincide. */
 START_TEST(callback_answer_release_and_end_may_coincide)
 {
     gate_init(&race_begins);

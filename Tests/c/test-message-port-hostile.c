@@ -1,4 +1,5 @@
-/* Whatever a peer sends: its connection is closed with one diagnostic, and the server and its other clients go on. */
+/* Checks that whatever a peer sends, only its own connection is closed, with one diagnostic, and that the server and its other
+ * clients continue. */
 #include "message-port-hostile.h"
 #include <poll.h>
 #include <sys/resource.h>
@@ -72,7 +73,7 @@ START_TEST(missing_or_wrong_handshake_disconnects)
 }
 END_TEST
 
-/* ---- large payloads come in pieces ---- */
+/* ---- large payloads travel in chunks ---- */
 
 static void throw_piece(int fd, size_t length, uint8_t kind)
 {
@@ -82,7 +83,7 @@ static void throw_piece(int fd, size_t length, uint8_t kind)
     throw_packet(fd, packet, sizeof head + length, NULL, 0);
 }
 
-/* A client that has announced a payload of so many bytes, and sent the first of them. */
+/* A client that has announced a payload of `length` bytes, and sent the first `sent` of them. */
 static int begin_pieces(uint64_t length, size_t sent)
 {
     struct head head = request(length, PIECES);
@@ -117,7 +118,7 @@ START_TEST(invalid_pieces_disconnect)
 }
 END_TEST
 
-/* A payload that is not finished is no request, and neither is one that is abandoned. */
+/* Neither an incomplete payload nor an abandoned one becomes a request. */
 START_TEST(pieces_that_do_not_come)
 {
     int before = open_descriptors(), calls_before = calls, fd = begin_pieces(100000, 50000);
@@ -139,7 +140,7 @@ START_TEST(pieces_that_do_not_come)
 }
 END_TEST
 
-/* One byte at a time is slow for the sender; others are served in between. */
+/* Sending one byte at a time is slow for the sender, but others are served in between. */
 START_TEST(tiny_pieces)
 {
     enum { LENGTH = 40000 };
@@ -162,7 +163,7 @@ START_TEST(tiny_pieces)
 }
 END_TEST
 
-/* A server takes no descriptors. Linux before 6.16 cannot refuse them: then who sends one is disconnected. */
+/* A server accepts no descriptors. Linux before 6.16 cannot refuse them, so there a client that sends one is disconnected. */
 START_TEST(descriptors_are_refused)
 {
     int before = open_descriptors(), ends[2], pair[2];
@@ -185,7 +186,7 @@ START_TEST(descriptors_are_refused)
             turn();
         close(fd);
     }
-    /* Before it is accepted, too. */
+    /* Before the connection is accepted, too. */
     int fd = plain_socket();
     struct head head = request(0, INLINE);
     errno = 0;
@@ -203,7 +204,7 @@ START_TEST(descriptors_are_refused)
 }
 END_TEST
 
-/* The most memory that this process has ever had mapped. */
+/* Returns the most memory that this process has ever had mapped. */
 static long peak_kilobytes(void)
 {
     long peak = -1;
@@ -217,7 +218,7 @@ static long peak_kilobytes(void)
     return peak;
 }
 
-/* A claimed length of 1.5 GB costs nothing before the bytes have come. */
+/* A claimed length of 1.5 GB costs nothing before the bytes arrive. */
 START_TEST(claimed_lengths_allocate_no_memory)
 {
     long before = peak_kilobytes();
@@ -269,7 +270,7 @@ START_TEST(a_thousand_silent_clients)
 }
 END_TEST
 
-/* More clients than the server has descriptors for: it does not spin, and goes on when it has descriptors again. */
+/* More clients than the server has descriptors for: it does not spin, and continues when it has descriptors again. */
 static void crowd_process(int ready)
 {
     int fds[50];
@@ -301,8 +302,7 @@ START_TEST(a_server_out_of_descriptors_does_not_spin)
 }
 END_TEST
 
-/* A client that sends requests and never reads: its replies wait, and after a number of them no more of its requests
- * are read. */
+/* A client sends requests and never reads. Its replies wait, and after a number of them the server stops reading its requests. */
 START_TEST(a_client_that_does_not_read)
 {
     static char packet[sizeof(struct head) + 20000];
@@ -323,7 +323,7 @@ START_TEST(a_client_that_does_not_read)
         ck_assert_int_lt(sent, 500);
     }
     expect_service();
-    /* Now it reads: all replies are there, and it is served again. */
+    /* Now the client reads: all replies are there, and it is served again. */
     int received = 0;
     while (received < sent) {
         char reply[sizeof packet];
@@ -341,7 +341,7 @@ END_TEST
 
 /* ---- the server is hostile ---- */
 
-/* What the server answers to the first request. */
+/* The server's answer to the first request. */
 static struct head violation;
 
 static void nonsense_process(int ready)

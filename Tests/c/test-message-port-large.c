@@ -1,5 +1,5 @@
-/* Large requests and replies travel in pieces: in order with small ones, from several threads, to a server that reads
- * slowly, or not at all, or that dies. */
+/* Checks large requests and replies, which travel in chunks: in order with small ones, from several threads, and to a server that
+ * reads slowly, does not read at all, or dies. */
 #include "message-port-hostile.h"
 #include <poll.h>
 #include <sched.h>
@@ -9,7 +9,7 @@ enum { LARGE = 100000, HUGE_SIZE = 3 << 20 };
 
 static RLMessagePortRef remote;
 
-/* The payload of a request begins somewhere in the first 256 bytes, as its id says. */
+/* A request's payload begins at an offset below 256 in this pattern, given by its id. */
 static uint8_t pattern[4 * HUGE_SIZE + 256];
 
 static void fill_pattern(void)
@@ -111,7 +111,7 @@ static void count_reply(UNUSED RLMessagePortRef port, int32_t result, RLDataRef 
     check_data(reply, ++*(int *)info);
 }
 
-/* Each end sends while the other does: a client that waits for room reads replies. */
+/* Both ends send at the same time: a client that waits for room reads replies meanwhile. */
 START_TEST(requests_and_replies_cross)
 {
     enum { MANY = 20 };
@@ -130,7 +130,7 @@ START_TEST(requests_and_replies_cross)
 }
 END_TEST
 
-/* How many sockets of packets have this send buffer. */
+/* Returns how many packet sockets have this send buffer. */
 static int sockets_with_buffer(long wanted)
 {
     int count = 0;
@@ -145,7 +145,7 @@ static int sockets_with_buffer(long wanted)
     return count;
 }
 
-/* 1 MiB, or what the system allows; the kernel doubles it. */
+/* The send buffer becomes 1 MiB, or what the system allows; the kernel doubles the number. */
 START_TEST(a_large_request_makes_room_in_the_socket)
 {
     long most = 0;
@@ -170,7 +170,7 @@ static long page_faults(void)
     return usage.ru_minflt;
 }
 
-/* Payload after payload goes into the same memory: new pages cost more than their bytes. */
+/* Payload after payload uses the same memory, since new pages cost more than copying their bytes. */
 START_TEST(memory_is_used_again)
 {
     enum { MANY = 40, SIZE = 1 << 20, PAGES = SIZE / 4096 };
@@ -220,7 +220,7 @@ START_TEST(threads_send_in_turn)
 }
 END_TEST
 
-/* Also without a time limit a large request goes out whole, if the server reads. */
+/* Even without a time limit to wait, a large request is sent completely if the server reads. */
 START_TEST(a_request_without_time_to_wait)
 {
     int sent = 0;
@@ -236,7 +236,7 @@ START_TEST(a_request_without_time_to_wait)
 }
 END_TEST
 
-/* What was begun before the server stopped is given up, after 50 ms at least, and the server never knows of it. */
+/* What was begun before the server stopped is abandoned, after at least 50 ms, and the server never learns of it. */
 START_TEST(a_server_that_does_not_read)
 {
     pid_t child = begin_with(check_and_echo);
@@ -258,8 +258,8 @@ START_TEST(a_server_that_does_not_read)
 }
 END_TEST
 
-/* One that wants a reply is under way when its time is over: the server receives it nevertheless, when it reads again,
- * and until then there is no room for others. */
+/* A request that wants a reply is partly sent when its time is over. The server receives it nevertheless when it reads again, and
+ * until then there is no room for other requests. */
 START_TEST(a_large_request_whose_time_is_over)
 {
     RLDataRef data = data_of(1, HUGE_SIZE);
@@ -287,7 +287,7 @@ static void *kill_later(void *info)
     return NULL;
 }
 
-/* The server dies with a part of a request. */
+/* The server dies when it has received part of a request. */
 START_TEST(a_server_that_dies)
 {
     pid_t child = begin_with(echo_only);
@@ -327,8 +327,8 @@ static void answer_later(int ready)
 
 static void ignore(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED RLDataRef reply, UNUSED void *info) {}
 
-/* The server dies with a part of a one-way request, while replies to others are unread, which come first: whether some
- * are unread at that moment is up to the kernel, so there are some rounds. */
+/* The server dies with part of a one-way request received, while replies to other requests are unread, and have to be read first.
+ * Whether some are unread at that moment is up to the kernel, hence several rounds. */
 START_TEST(a_server_that_dies_after_replies)
 {
     RLDataRef small = data_of(1, 1), large = data_of(1, 4 * HUGE_SIZE);
@@ -378,7 +378,7 @@ static void flooding_server(int ready)
     unlink(victim_address.sun_path);
 }
 
-/* A hostile server that sends replies without end that nothing waits for: the client's time limit holds. */
+/* A hostile server sends an endless stream of replies that nothing waits for: the client's time limit must hold. */
 START_TEST(replies_that_nothing_waits_for)
 {
     int ready;

@@ -1,4 +1,4 @@
-/* What users of CFMessagePort miss: sending without waiting, and answering later, from any thread. */
+/* Checks what CFMessagePort lacks: sending without waiting for the reply, and answering later, from any thread. */
 #include "message-port-child.h"
 
 /* ---- a server that answers later ---- */
@@ -167,7 +167,7 @@ START_TEST(the_end_of_the_port_is_reported)
         RLRunLoopRunInMode(MODE, 1, true);
     ck_assert_int_eq(later.result, kRLMessagePortBecameInvalidError);
     ck_assert(!RLMessagePortIsValid(remote));
-    for (int index = 0; index < kept_count; index++) /* answering when no sender waits is no mistake */
+    for (int index = 0; index < kept_count; index++) /* answering when no sender waits is not misuse */
         RLRelease(kept[index]);
 }
 END_TEST
@@ -238,7 +238,7 @@ START_TEST(only_one_answer_counts)
 }
 END_TEST
 
-/* ---- timers that are created in the callback ---- */
+/* ---- timers that the callback creates ---- */
 
 enum { MADE = 8 };
 
@@ -250,7 +250,7 @@ static void make_timers(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNU
     RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-/* They may get the memory of the request's own timer: that is released before the callback, and must not be released
+/* New timers may reuse the memory of the request's own timer, which is released before the callback and must not be released
  * again after it. */
 START_TEST(timers_that_the_callback_creates_stay)
 {

@@ -1,12 +1,12 @@
-/* Message ports at the limits of their process: no descriptors left, no large files allowed, data that is too large. A
- * request reports it, and the connection goes on. */
+/* Checks message ports at the limits of their process: no descriptors left, no large files allowed, or data that is too large. A
+ * request reports it, and the connection stays usable. */
 #include "message-port-child.h"
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 enum { LARGE = 300000, ASK_FOR_MUCH = 1, ASK_FOR_TOO_MUCH, TAKE_DESCRIPTORS, LIMIT_FILES, TOO_LARGE = 0x60000001 };
 
-/* Memory that is not touched, so it costs nothing. */
+/* Memory that is never touched, so it costs nothing. */
 static RLDataRef too_large_data(void)
 {
     void *bytes = mmap(NULL, TOO_LARGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -24,7 +24,7 @@ static RLDataRef data_of(RLIndex size)
     return data;
 }
 
-/* From now on this process gets no more descriptors. */
+/* Limits this process to `spare` more descriptors. */
 static void take_descriptors(int spare)
 {
     int next = dup(0);
@@ -33,8 +33,7 @@ static void take_descriptors(int spare)
     require(close(next) == 0 && setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
-/* From now on files of this process, memory files included, have to be small; writing more would raise SIGXFSZ and end
- * it. */
+/* Limits the size of this process's files, memory files included; writing more would raise SIGXFSZ and end the process. */
 static void limit_files(void)
 {
     struct rlimit limit = {LARGE / 3, LARGE / 3};
@@ -95,8 +94,8 @@ static void expect(int32_t result, int32_t id, RLIndex size)
     ck_assert_int_eq(ask_with(0, 64, MODE), kRLMessagePortSuccess);
 }
 
-/* Large data needs neither files nor descriptors, at either end; the shared memory for many small requests does, and is
- * done without. */
+/* Large data needs neither files nor descriptors, at either end. The shared memory for many small requests does, and the ports do
+ * without it. */
 START_TEST(large_files_are_forbidden)
 {
     begin();
@@ -173,7 +172,7 @@ START_TEST(directory_is_in_the_way)
     RLRelease(port);
     strcpy(strstr(path, ".port"), ".new");
     ck_assert_int_eq(mkdir(path, 0700), 0);
-    /* No process has the name. */
+    /* The name is still free. */
     ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL));
     ck_assert_int_eq(errno, EACCES);
     ck_assert_int_eq(rmdir(path), 0);

@@ -1,4 +1,4 @@
-/* Message ports with both ends in this process: CF's semantics. */
+/* Checks message ports with both ends in this process, which have the semantics of CFMessagePort. */
 #include "message-port.h"
 
 static int32_t last_id;
@@ -32,7 +32,7 @@ START_TEST(request_and_reply_in_one_thread)
     ck_assert_int_eq(ask(remote, 7, "abc", 5, MODE, &reply), kRLMessagePortSuccess);
     ck_assert(is_text(reply, "7:abc"));
     RLRelease(reply);
-    /* NULL from the callback is success with NULL; NULL as data arrives as data without bytes. */
+    /* If the callback returns NULL, the result is success and the reply NULL. NULL as data arrives as data without bytes. */
     reply = (RLDataRef)&reply;
     ck_assert_int_eq(ask(remote, 0, NULL, 5, MODE, &reply), kRLMessagePortSuccess);
     ck_assert_ptr_null(reply);
@@ -224,7 +224,7 @@ START_TEST(queue_has_a_limit)
 }
 END_TEST
 
-/* A callback that sends requests to its own port, three deep. */
+/* A callback sends requests to its own port, nested three deep. */
 static RLMessagePortRef inner;
 
 static RLDataRef ask_again(UNUSED RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
@@ -320,7 +320,7 @@ static void release_and_look(RLMessagePortRef port, UNUSED void *info)
     ck_assert_ptr_null(RLMessagePortGetName(port));
 }
 
-/* The last reference goes in the function, which the library calls at once: it keeps the port during the call. */
+/* The callback, which the library calls immediately, releases the last reference: the library keeps the port until it returns. */
 START_TEST(function_that_is_set_late_may_release_the_port)
 {
     struct server server;
@@ -359,10 +359,10 @@ static void release_in_child(void *remote)
     RLRelease(remote);
     RLRelease(busy.source);
     RLRelease(busy.port);
-    child_assert(RLGetRetainCount(busy_name) == 1); /* as if no port had the name */
+    child_assert(RLGetRetainCount(busy_name) == 1); /* so no port has the name */
 }
 
-/* In the child of a fork() the function of a thread that is not there never returns. The port goes all the same. */
+/* In the child of a fork(), the callback of a thread that does not exist there never returns. The port is freed all the same. */
 START_TEST(port_whose_function_ran_during_a_fork_is_freed)
 {
     gate_init(&in_function);

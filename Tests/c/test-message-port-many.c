@@ -1,11 +1,11 @@
-/* Many connections: what one costs while it is idle, and that ten thousand leave nothing behind. */
+/* Checks many connections: what an idle one costs, and that ten thousand of them leave nothing behind. */
 #include "message-port-child.h"
 #include "message-port-frames.h"
 #include <malloc.h>
 
-enum { IDLE_LIMIT = 4096 }; /* our bytes for an idle connection, at each end */
+enum { IDLE_LIMIT = 4096 }; /* bytes of the library for an idle connection, at each end */
 
-/* How many bytes the process has allocated. A sanitizer's allocator does not tell. */
+/* Returns how many bytes the process has allocated. Sanitizers' allocators do not support this. */
 static long allocated(void)
 {
     struct mallinfo2 now = mallinfo2();
@@ -21,7 +21,7 @@ static RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRe
 
 static int answered;
 
-/* Connects, sends one request, gets the reply, and then stays silent. */
+/* Connects, sends one request, receives the reply, and then stays silent. */
 static int idle_client(void)
 {
     char packet[128];
@@ -110,7 +110,7 @@ static void server_of_many_names(int ready)
     RLRunLoopRun();
 }
 
-/* A process has one connection per name, so these are to many names. */
+/* A process has one connection per name, so this test uses many names. */
 START_TEST(idle_connection_of_a_client_is_small)
 {
     enum { FIRST = 16 };
@@ -181,7 +181,7 @@ static void server_process(int ready)
     RLRunLoopRun();
 }
 
-/* `remote` is for CONTROL, a name with a single connection. */
+/* `remote` is connected to CONTROL, a name with a single connection. */
 static void begin_server(void) { begin_child_process(server_process, CONTROL); }
 
 struct usage {
@@ -218,7 +218,7 @@ static void connect_often(int count)
 {
     for (int round = 0; round < count; round++) {
         RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
-        while (port == NULL) { /* the server has not accepted the earlier ones yet */
+        while (port == NULL) { /* the server has not accepted the earlier clients yet */
             ck_assert_int_eq(errno, EAGAIN);
             ck_assert_int_eq(ask(remote, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
             port = RLMessagePortCreateRemote(NULL, NAME);
@@ -227,7 +227,7 @@ static void connect_often(int count)
             require(ask(port, ECHO, "x", 20, MODE, NULL) == kRLMessagePortSuccess);
         RLRelease(port);
     }
-    /* The last one is served after all others. */
+    /* The last connection is served after all others. */
     RLMessagePortRef port = NULL;
     while ((port = RLMessagePortCreateRemote(NULL, NAME)) == NULL)
         ck_assert_int_eq(ask(remote, ECHO, NULL, 20, MODE, NULL), kRLMessagePortSuccess);
@@ -242,7 +242,7 @@ START_TEST(ten_thousand_connections_leak_nothing)
     connect_often(500);
     struct usage here = of_this_process(), there = of_the_server();
     connect_often(SCALED(10000));
-    /* Two bytes per connection: tables grow with how many connections wait at once. */
+    /* Two bytes per connection, as tables grow with the number of connections that wait at the same time. */
     expect_the_same(there, of_the_server(), 20480, 512);
     expect_the_same(here, of_this_process(), 20480, 512);
     ck_assert_int_eq(name_files(), 4);
@@ -270,7 +270,7 @@ START_TEST(ten_thousand_within_the_process_leak_nothing)
 }
 END_TEST
 
-/* Clients that are killed while the server has requests and large payloads of theirs. */
+/* Clients that are killed while the server has requests and large payloads from them. */
 static void die_waiting(int ready)
 {
     enum { SIZE = 1 << 20 };
@@ -303,7 +303,7 @@ START_TEST(killed_clients_leave_nothing)
     clients_die(4);
     struct usage there = of_the_server();
     clients_die(SCALED(60));
-    /* Payloads are not kept, but malloc() may keep some of the memory that was freed. */
+    /* Payloads are not kept, but malloc() may keep some of the freed memory. */
     expect_the_same(there, of_the_server(), 65536, 8192);
 }
 END_TEST

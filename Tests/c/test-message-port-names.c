@@ -1,4 +1,4 @@
-/* Names of message ports, and the directory where they are. */
+/* Checks the names of message ports, and the directory where they are stored as files. */
 #include "message-port.h"
 #include <dirent.h>
 
@@ -142,7 +142,7 @@ static unsigned socket_rights(void)
     return rights;
 }
 
-/* Whether other users are really accepted is tested in test-message-port-users.c. */
+/* test-message-port-users.c checks whether other users are really accepted. */
 START_TEST(socket_is_for_its_user_unless_others_are_allowed)
 {
     struct server server;
@@ -168,7 +168,7 @@ START_TEST(socket_is_for_its_user_unless_others_are_allowed)
     ck_assert_int_eq(ask(remote, 1, "x", 5, MODE, NULL), kRLMessagePortSuccess);
     RLRelease(remote);
     RLRelease(remote);
-    /* Another program has removed the files: no client could connect. */
+    /* If another program has removed the files, no client could connect. */
     ck_assert_int_eq(name_files(), 2);
     remove_own_directory();
     ck_assert_int_eq(mkdir(name_directory, 0700), 0);
@@ -182,7 +182,7 @@ START_TEST(socket_is_for_its_user_unless_others_are_allowed)
 }
 END_TEST
 
-/* How many files of a name there are in a directory that others use as well. */
+/* Counts the files of a name in a directory that others use as well. */
 static int files_of(const char *name, const char *path)
 {
     DIR *directory = opendir(path);
@@ -210,7 +210,7 @@ static void serve_in(const char *directory)
     ck_assert_int_eq(files_of(text, directory), 0);
 }
 
-/* The first variable that is set decides; a missing directory is created. */
+/* The first variable that is set decides. A missing directory is created. */
 START_TEST(directory_is_chosen)
 {
     char own[64], chosen[64], runtime[64];
@@ -269,7 +269,7 @@ static void *use_names_when_cancelled(UNUSED void *info)
     return NULL;
 }
 
-/* A thread that ended with the lock of the names would block all others for ever. */
+/* A thread that ended while it held the lock of the names would block all others forever. */
 START_TEST(a_cancelled_thread_does_not_keep_the_names_locked)
 {
     struct server server;

@@ -1,4 +1,4 @@
-/* One-way requests: this process serves; another has sent them all before, and may be gone. */
+/* Checks one-way requests: this process serves, and another one has sent all requests before, and may be gone. */
 #include "message-port.h"
 
 static int received, seen_by_source;
@@ -73,7 +73,7 @@ END_TEST
 enum { ALL = 4 };
 static int client_may_go[2], has_sent[2], other_ends[2], noted;
 
-/* The first request is served alone. */
+/* Stops after the first request, which is served alone, and after the last note. */
 static void note_and_stop(const char *text)
 {
     note(text);
@@ -109,7 +109,7 @@ static void send_one_then_two(void)
     pause();
 }
 
-/* Two requests and the descriptor become ready in this order, and one look at the kernel finds them. */
+/* Two requests and the descriptor become ready in this order, and one system call reports them all. */
 START_TEST(a_descriptor_that_is_ready_comes_before_the_next_request)
 {
     char byte;
@@ -135,7 +135,7 @@ START_TEST(a_descriptor_that_is_ready_comes_before_the_next_request)
 }
 END_TEST
 
-/* ---- a client that is gone, and has not read what it was sent ---- */
+/* ---- a client that is gone, and has not read what was sent to it ---- */
 
 enum { IN_FILE = 40000, ASKED = 30, LARGE = 3, LAST = 3 };
 
@@ -149,7 +149,7 @@ static RLDataRef receive_and_answer(UNUSED RLMessagePortRef local, int32_t id, R
 
 static void ignore(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED RLDataRef reply, UNUSED void *info) {}
 
-/* Sends requests whose replies it does not wait for, or one-way requests. */
+/* Sends requests whose replies it does not wait for, then one-way requests, and exits. */
 static void send_and_go(int count)
 {
     static const uint8_t bytes[IN_FILE];
@@ -168,8 +168,8 @@ static void send_and_go(int count)
     _exit(0);
 }
 
-/* The kernel then reports once that the connection was reset, before it delivers the rest; and replies to the client
- * cannot be sent. */
+/* The kernel then reports once that the connection was reset, before it delivers the rest, and replies to the client cannot be
+ * sent. */
 START_TEST(requests_arrive_although_their_client_left_replies_unread)
 {
     static const int asked_before[] = {0, 1, ASKED};

@@ -1,5 +1,4 @@
-/* Message ports between processes: requests and replies. Requests that are not answered: test-message-port-
- * unanswered.c. */
+/* Checks requests and replies between processes. Requests that are not answered: test-message-port-unanswered.c. */
 #include "message-port-child.h"
 
 static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
@@ -30,7 +29,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
         RLRunLoopStop(RLRunLoopGetCurrent());
         return NULL;
     }
-    if (id == 7) { /* the sum of the bytes, to see that all have arrived */
+    if (id == 7) { /* the sum of the bytes, to check that all have arrived */
         unsigned long sum = 0;
         RLIndex length = RLDataGetLength(data);
         const uint8_t *bytes = RLDataGetBytePtr(data);
@@ -40,7 +39,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
         snprintf(text, sizeof text, "%ld %lu", (long)RLDataGetLength(data), sum);
         return text_data(text);
     }
-    if (id == 10) { /* a reply of another size with each byte changed: half as much, as much, or twice as much */
+    if (id == 10) { /* a reply with each byte changed, and half, once or twice as large as the request */
         const uint8_t *asked = RLDataGetBytePtr(data);
         RLIndex size = RLDataGetLength(data), wanted = size * (1 << asked[0] % 3) / 2;
         uint8_t *bytes = malloc((size_t)wanted);
@@ -72,7 +71,7 @@ START_TEST(request_and_reply)
     ck_assert_int_eq(errno, EADDRINUSE);
     ck_assert_int_eq(RLMessagePortGetNameOwner(NAME), child);
     ck_assert_int_eq(errno, EADDRINUSE); /* some callers print errno next to the owner of the name */
-    /* A server that ends properly leaves nothing behind. */
+    /* A server that ends properly leaves no files behind. */
     ck_assert_int_eq(ask(remote, 6, NULL, 10, MODE, NULL), kRLMessagePortSuccess);
     end_process(child, 0);
     child = 0;
@@ -118,7 +117,7 @@ START_TEST(data_of_every_size)
 {
     static const size_t sizes[] = {1, 63, 4096, 32767, 32768, 32769, 65536, 1 << 20, SCALED(64) << 20};
     check_size(1 << 20);
-    check_size(1 << 20); /* now the loop has its own descriptors, and the connection its buffer */
+    check_size(1 << 20); /* the loop has its own descriptors after this */
     int before = open_descriptors();
     for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++)
         check_size(sizes[index]);
@@ -126,7 +125,7 @@ START_TEST(data_of_every_size)
 }
 END_TEST
 
-/* A long payload of one packet is kept where it was received: the next packet must not be received there. */
+/* The payload of a large packet stays where it was received, so the next packet must not be received there. */
 static void *release_all(void *replies)
 {
     for (int index = 0; index < 8; index++)
@@ -161,7 +160,7 @@ START_TEST(received_data_does_not_change)
 }
 END_TEST
 
-/* Large payloads both ways, which may share one file: compared byte for byte. */
+/* Large payloads in both directions, compared byte for byte. */
 static RLDataRef pattern(size_t size, unsigned seed)
 {
     uint8_t *bytes = malloc(size);
@@ -196,7 +195,7 @@ START_TEST(large_data_goes_both_ways)
     for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++)
         for (unsigned seed = 0; seed < SCALED(6); seed++)
             ask_for_pattern(sizes[index], seed, MODE);
-    /* The buffer is closed meanwhile. */
+    /* After many small requests, large ones still work. */
     for (int round = 0; round < 100; round++)
         ask_for_pattern(10, 1, MODE);
     ask_for_pattern(100000, 1, MODE);
@@ -262,7 +261,7 @@ START_TEST(child_of_fork_has_to_connect_again)
 }
 END_TEST
 
-/* Several threads with one remote port: each gets its own replies. */
+/* Several threads use one remote port: each receives its own replies. */
 static void *ask_in_thread(void *info)
 {
     char text[32];
@@ -280,7 +279,7 @@ static void *ask_in_thread(void *info)
 START_TEST(threads_share_a_remote_port) { on_threads(4, ask_in_thread); }
 END_TEST
 
-/* ---- the last reference goes while a function of the port runs: the library keeps the port during the call ---- */
+/* ---- a callback of the port releases the last reference: the library keeps the port until it returns ---- */
 
 #define LEAVING RLSTR("com.example.leaving")
 

@@ -1,10 +1,11 @@
-/* What hostile clients do with the ring that they are passed. Hostile servers: test-message-port-ring-passed.c. */
+/* Checks what a hostile client can do with the ring that the server passes to it. Hostile servers:
+ * test-message-port-ring-passed.c. */
 #include "message-port-hostile-ring.h"
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
 
-/* The ring that the server passes when it has seen many small one-way requests. */
+/* Receives the ring, which the server passes after enough small one-way requests. */
 static struct ring receive_ring(int fd)
 {
     struct ring ring = {fd, -1, NULL};
@@ -33,7 +34,7 @@ static struct ring ask_for_ring(void)
     return receive_ring(fd);
 }
 
-/* As an honest client does. */
+/* Takes the ring into use, as an honest client does. */
 static struct ring share_ring(void)
 {
     struct ring ring = ask_for_ring();
@@ -44,7 +45,7 @@ static struct ring share_ring(void)
     return ring;
 }
 
-/* Writes an entry at an offset, and a tail behind it. */
+/* Writes an entry at an offset, sets the tail, and rings the doorbell. */
 static void put(struct ring *ring, uint32_t at, uint32_t length, uint32_t before, uint32_t tail)
 {
     uint32_t entry[4] = {length, 7, before, 0};
@@ -53,7 +54,7 @@ static void put(struct ring *ring, uint32_t at, uint32_t length, uint32_t before
     ring_bell(ring->fd);
 }
 
-/* `expect_disconnect` for a server that has not read the doorbell. */
+/* `expect_disconnect` for a server that may not have read the doorbell. */
 static void expect_ring_cut(struct ring *ring)
 {
     char byte;
@@ -78,7 +79,7 @@ START_TEST(invalid_ring_frames_disconnect)
 {
     int before = open_descriptors();
     struct head head = head_of_ring();
-    throw_head(head); /* there is none yet */
+    throw_head(head); /* no ring has been passed yet */
     throw_head(head_of_doorbell());
     head.location = IN_FILE;
     head.length = RING_SIZE;
@@ -90,7 +91,7 @@ START_TEST(invalid_ring_frames_disconnect)
     int fd = plain_socket();
     throw_packet(fd, &head, sizeof head, NULL, 0);
     expect_disconnect(fd);
-    /* It is taken into use twice, or a doorbell comes before that. */
+    /* The ring is taken into use twice, or a doorbell arrives before that. */
     struct ring ring = share_ring();
     throw_packet(ring.fd, &head, sizeof head, NULL, 0);
     expect_ring_cut(&ring);
@@ -102,7 +103,7 @@ START_TEST(invalid_ring_frames_disconnect)
 }
 END_TEST
 
-/* The client can neither resize the ring nor keep others from sealing it. It can take pages away: they read as zeros. */
+/* The client can neither resize the ring nor add a seal to it. It can punch holes into it, which read as zeros. */
 START_TEST(the_memory_of_a_ring_stays)
 {
     struct ring ring = share_ring();
@@ -122,7 +123,7 @@ START_TEST(the_memory_of_a_ring_stays)
 }
 END_TEST
 
-/* A client that takes all pages away again and again, while others are served. */
+/* A client that removes all pages again and again, while others are served. */
 START_TEST(holes_without_end)
 {
     enum { SERVED = 200 };
@@ -159,7 +160,7 @@ START_TEST(invalid_entries_disconnect)
         expect_ring_cut(&ring);
         ck_assert_int_eq(calls, before);
     }
-    /* The entries in front of it are delivered. */
+    /* The entries before the invalid one are delivered. */
     struct ring ring = share_ring();
     int before = calls;
     uint32_t second[4] = {5000, 7, 0, 0};
@@ -171,7 +172,7 @@ START_TEST(invalid_entries_disconnect)
 }
 END_TEST
 
-/* An entry that waits for a request waits until that comes, and the loop sleeps meanwhile. */
+/* An entry that is ordered after a request waits until that request arrives, and the loop sleeps meanwhile. */
 START_TEST(an_early_entry_waits_for_its_request)
 {
     atomic_int passes = 0;
@@ -225,7 +226,7 @@ START_TEST(doorbells_without_end)
 }
 END_TEST
 
-/* ---- the client changes what is being read ---- */
+/* ---- the client changes entries while they are read ---- */
 
 static atomic_bool over;
 
@@ -277,7 +278,7 @@ START_TEST(entries_that_change_while_they_are_read)
 }
 END_TEST
 
-/* Whatever a ring contains at first. */
+/* A ring may contain anything at first. */
 START_TEST(rings_of_random_bytes)
 {
     unsigned seed = 11;

@@ -1,4 +1,5 @@
-/* What a hostile server passes in place of a ring, and does with one. */
+/* Checks what a hostile server can pass instead of a ring, and what it can do with a ring: the client disconnects, or its
+ * requests time out. */
 #include "message-port-hostile-ring.h"
 #include <limits.h>
 #include <sched.h>
@@ -20,7 +21,7 @@ static struct head head_with_ring(void)
     return head;
 }
 
-/* Reads the packets of a client until one of that kind comes. */
+/* Reads the packets of a client until one of this kind arrives. */
 static void await_packet(int fd, int kind)
 {
     struct head head = {0};
@@ -29,7 +30,7 @@ static void await_packet(int fd, int kind)
             _exit(2);
 }
 
-/* Passes a ring as soon as the client takes descriptors. */
+/* Passes a ring as soon as the client accepts descriptors. */
 static struct ring pass_ring(int fd)
 {
     struct ring ring = {fd, ring_file(RING_SIZE, F_SEAL_SHRINK | F_SEAL_GROW), NULL};
@@ -55,8 +56,8 @@ static void server_that_lies(int ready)
     }
 }
 
-/* A server that reports a wrong reading position, or none: messages are accepted until the ring is full, and then time
- * out. */
+/* A server that reports a wrong reading position, or never advances it: messages are accepted until the ring is full, and then
+ * time out. */
 START_TEST(a_server_that_does_not_read)
 {
     static const unsigned heads[] = {0, 0x80000000u, ~0u, 12345, ROOM + 16};
@@ -83,7 +84,7 @@ START_TEST(a_server_that_does_not_read)
 }
 END_TEST
 
-/* What is wrong with what the server passes. */
+/* What is wrong with the packet or the file that the server passes. */
 enum { NO_SEALS, TOO_SMALL, TOO_LARGE, NO_FILE, A_PIPE, A_DEVICE, TWO_FILES, A_SECOND_RING, A_DOORBELL, DEEDS };
 
 static void server_that_passes(int ready)
@@ -114,7 +115,7 @@ static void server_that_passes(int ready)
     if (deed == A_SECOND_RING)
         throw_packet(fd, &head, sizeof head, files, 1);
     throw_packet(fd, &head, sizeof head, files, count);
-    /* The client goes. */
+    /* Waits until the client disconnects. */
     char packet[256];
     while (recv(fd, packet, sizeof packet, 0) > 0) {}
     unlink(victim_address.sun_path);
@@ -135,7 +136,7 @@ START_TEST(a_server_that_passes_something_else)
     RLRelease(remote);
     end_process(child, 0);
     close(ready);
-    /* What was passed is closed, though perhaps by another thread. */
+    /* The passed files are closed, though perhaps by another thread. */
     while (open_descriptors() > before)
         sched_yield();
 }

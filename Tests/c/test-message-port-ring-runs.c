@@ -1,4 +1,5 @@
-/* A run of the loop for each message of a ring: the loop knows of the next one without asking the kernel. */
+/* Checks the messages of a ring when each one is delivered by its own run of the loop: the loop knows that there is a next one
+ * without asking the kernel. */
 #include "message-port-ring.h"
 
 enum { AT_ONCE = 300, MOST_IN_A_ROW = 34 };
@@ -28,9 +29,8 @@ static int ready_descriptor(void *info) { return *(int *)info; }
 
 static void end_row(UNUSED void *info) { in_a_row = 0; }
 
-/* The next entry is known without asking the kernel; another descriptor has its turn all the same: after 17,
- * which may begin anew when it comes. Also when the port ends
- * with entries unread. */
+/* The loop knows the next entry without asking the kernel, but another descriptor still has its turn: after 17 entries, a count
+ * that may begin anew when that descriptor becomes ready. The port may also end with entries unread. */
 START_TEST(runs_for_one_message_each)
 {
     int ends[2], before = -1;
@@ -57,7 +57,7 @@ START_TEST(runs_for_one_message_each)
 }
 END_TEST
 
-/* After one run for one entry, so that the loop knows of the next. */
+/* Makes one run for one entry, so that the loop knows of the next one. */
 static pid_t receive_one_of_many(void)
 {
     pid_t child = start_and_fill_ring();
@@ -125,7 +125,7 @@ static void note_received(UNUSED void *info)
         received_before = shared->received;
 }
 
-/* Such a run takes many entries in a pass, so it asks the kernel in each. */
+/* A run without a deadline takes many entries in a pass, so it asks the kernel in each pass. */
 START_TEST(another_descriptor_has_its_turn_in_a_run_for_all)
 {
     int ends[2];

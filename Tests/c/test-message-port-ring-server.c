@@ -1,4 +1,4 @@
-/* A ring whose server is another process: it dies, ends, or does not run for a while. */
+/* Checks a ring whose server is another process, which dies, ends, or is stopped for a while. */
 #include "message-port-ring.h"
 
 /* ---- the server is another process ---- */
@@ -32,7 +32,7 @@ static void server_that_ends(int ready)
     pause();
 }
 
-/* A client notices it at one of its next messages, and can connect again at once. */
+/* A client notices the end at one of its next messages, and can connect again immediately. */
 START_TEST(server_dies_in_the_middle)
 {
     end_server(&server);
@@ -58,7 +58,7 @@ START_TEST(server_dies_in_the_middle)
 }
 END_TEST
 
-/* From now on another process serves the name. */
+/* Lets another process serve the name, and connects to it. */
 static RLMessagePortRef serve_elsewhere(void (*body)(int ready), pid_t *child)
 {
     int ready;
@@ -69,7 +69,7 @@ static RLMessagePortRef serve_elsewhere(void (*body)(int ready), pid_t *child)
     return RLMessagePortCreateRemote(NULL, NAME);
 }
 
-/* The server was awake, so it gets no doorbell; still its end has to be noticed at once. */
+/* The server is awake, so it receives no doorbell; still its end must be noticed immediately. */
 START_TEST(server_ends_while_awake)
 {
     pid_t child;
@@ -100,7 +100,7 @@ static void counting_server(int ready)
     RLRunLoopRun();
 }
 
-/* A server that is certainly dead: the next message reports it if the server slept, one of the next 32 if it did not. */
+/* The server is certainly dead. If it was asleep, the next message reports that; if it was not, one of the next 32. */
 START_TEST(message_to_a_dead_server)
 {
     pid_t child;
@@ -124,7 +124,7 @@ START_TEST(message_to_a_dead_server)
 }
 END_TEST
 
-/* A server that does not run is not dead. */
+/* A stopped server is not dead. */
 START_TEST(server_is_stopped_for_a_while)
 {
     pid_t child;

@@ -1,5 +1,5 @@
-/* Small one-way messages between processes, so many that client and server share a ring: order, back-pressure,
- * sleeping and waking, deaths of clients. Deaths of servers: test-message-port-ring-server.c. */
+/* Checks small one-way messages between processes, so many that client and server share a ring: order, back-pressure, sleeping
+ * and waking, and the deaths of clients. Deaths of servers: test-message-port-ring-server.c. */
 #include "message-port-ring.h"
 
 /* ---- order ---- */
@@ -70,8 +70,8 @@ END_TEST
 
 /* ---- sleeping and waking ---- */
 
-/* Each burst finds the server asleep, about to sleep, or still busy with the previous one: no later doorbell makes up
- * for a lost one. */
+/* Each burst finds the server asleep, about to sleep, or still busy with the previous one. No later doorbell makes up for a lost
+ * one. */
 static void be_bursting_client(void)
 {
     RLMessagePortRef remote = connect_to_server();
@@ -112,8 +112,8 @@ static void send_thousand(void)
         child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess);
 }
 
-/* The client is gone, and what it left in the ring is delivered: one message per run, also after the loop has served
- * another mode. */
+/* The client is gone, and what it left in the ring is delivered: one message per run, even after the loop has served another
+ * mode. */
 START_TEST(entries_of_a_dead_client_are_delivered)
 {
     RLRunLoopSourceRef other = make_source(0, do_nothing, NULL);
@@ -136,7 +136,7 @@ START_TEST(entries_of_a_dead_client_are_delivered)
 }
 END_TEST
 
-/* The doorbell of the first entries may be read before the large request, which it precedes. */
+/* The server may read the doorbell of the first entries before the large request that follows them. */
 static void send_large_between(void)
 {
     RLMessagePortRef remote = connect_to_server();
@@ -202,7 +202,7 @@ static void fill(void)
     child_assert(monotonic_seconds() - before >= 0.02);
     child_assert(send_one(remote, 0, id, IN_PACKET, 0) == kRLMessagePortSendTimeout);
     shared->answers = 2;
-    /* Now the server reads. */
+    /* From here on the server reads. */
     for (; id < 5000; id++)
         child_assert(send_one(remote, 0, id, SMALL, 50) == kRLMessagePortSuccess);
     RLRelease(remote);
@@ -264,7 +264,7 @@ START_TEST(only_streams_have_a_ring)
 }
 END_TEST
 
-/* fork() leaves the ring to the parent. */
+/* After fork() only the parent has the ring. */
 static void fork_with_ring(void)
 {
     RLMessagePortRef remote = connect_to_server();

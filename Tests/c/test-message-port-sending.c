@@ -1,5 +1,5 @@
-/* The server ends while a request to it is being sent: the invalidation callback, called inside the sending function,
- * may release the port and run the loop, and each asynchronous request that was sent calls back once. */
+/* Checks a server that ends while a request is being sent to it: the invalidation callback, which is called inside the sending
+ * function, may release the port and run the loop, and each asynchronous request that was sent calls back once. */
 #include "message-port-hostile.h"
 
 enum { LARGE = 8 << 20, REQUESTS = 5, SMALL_REQUESTS = 20 };
@@ -18,7 +18,7 @@ static void claim_only(int ready)
     pause();
 }
 
-/* Accepts one client, and sends it what is no packet of the protocol. */
+/* Accepts one client, and sends it bytes that are no packet of the protocol. */
 static void send_nonsense(int ready)
 {
     int listener = listen_as_victim();
@@ -50,7 +50,7 @@ static void release_port(RLMessagePortRef port, UNUSED void *info)
     RLRelease(port);
 }
 
-/* Small requests look for the server's end once in a number of them: it dies before each of the first ones. */
+/* Small requests check for the server's end only once in a number of requests, so the server dies before each of the first ones. */
 START_TEST(the_callback_may_release_the_port_of_a_one_way_request)
 {
     use_own_directory();
@@ -83,7 +83,7 @@ static void request_async(RLMessagePortRef port, int index, RLDataRef data, RLTi
     results[index] = RLMessagePortSendRequestAsync(port, index, data, 20, limit, MODE, count_reply, &callbacks[index]);
 }
 
-/* Runs the loop, and sends requests in the memory of those that have ended. */
+/* Runs the loop, and sends requests that reuse the memory of those that have ended. */
 static void run_and_send(void)
 {
     RLRunLoopRunInMode(MODE, 0, false);
@@ -99,7 +99,7 @@ static void use_loop(RLMessagePortRef port, void *info)
         release_port(port, info);
 }
 
-/* The first request fills the socket, so the second has to wait for room, and finds the end of the server. */
+/* The first request fills the socket, so the second one has to wait for room, and finds that the server has ended. */
 static void send_two(bool kills, RLTimeInterval limit)
 {
     static uint8_t bytes[LARGE];
@@ -145,7 +145,7 @@ END_TEST
 
 static void use_loop_after_error(UNUSED const char *message, UNUSED void *info) { run_and_send(); }
 
-/* The port is still valid there, and the second request has no time. */
+/* The port is still valid in the error handler, and the second request has no time to wait. */
 START_TEST(a_run_in_the_error_handler_leaves_the_request_that_is_being_sent)
 {
     use_own_directory();
@@ -181,7 +181,8 @@ START_TEST(a_thread_that_ends_in_the_invalidation_callback_leaves_no_descriptor)
 }
 END_TEST
 
-/* After `count` requests the server dies; less than 0: behind one that has filled the socket, so that the next waits for room. */
+/* The server dies after `count` requests. If `count` is negative, it dies after one that has filled the socket, so that the next
+ * one waits for room. */
 static void *send_one_way_and_end(void *count)
 {
     remote = RLMessagePortCreateRemote(NULL, NAME);

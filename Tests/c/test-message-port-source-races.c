@@ -1,5 +1,5 @@
-/* A message port's source that several threads add and remove at the same time. Afterwards the port is served, for
- * clients of this and of other processes, if and only if RLRunLoopContainsSource says that the loop has the source. */
+/* Checks a message port's source that several threads add and remove at the same time. Afterwards the port is served, for clients
+ * of other processes, if and only if RLRunLoopContainsSource() says that the loop has the source. */
 #include "message-port.h"
 
 enum { ROUNDS = 10000, ADDERS = 2, REMOVERS = 2 };
@@ -15,7 +15,7 @@ static RLDataRef count_request(UNUSED RLMessagePortRef local, UNUSED int32_t id,
     return NULL;
 }
 
-/* ---- a client in another process, which acts when it reads a byte and then writes the byte back ---- */
+/* ---- a client in another process, which acts when it reads a byte, and then writes the byte back ---- */
 
 static pid_t child;
 static int commands[2], done[2];
@@ -65,7 +65,7 @@ static bool is_done(void)
     return read(done[0], &byte, 1) == 1;
 }
 
-/* ---- threads that add and remove, all of them once per round ---- */
+/* ---- threads that add or remove the source, each once per round ---- */
 
 static pthread_barrier_t round_begins, round_ends;
 static bool is_over;
@@ -121,7 +121,7 @@ static void check_for_process(bool is_served, int round)
     command('o');
     while (!is_done())
         sched_yield();
-    /* It has been sent, so a loop that watches the port finds it at once. */
+    /* The request has been sent, so a loop that watches the port finds it immediately. */
     for (int i = 0; i < 3; i++)
         RLRunLoopRunInMode(MODE, 0, false);
     ck_assert_msg(handled == is_served, "round %d: served %d, in the mode %d", round, handled, is_served);
@@ -129,7 +129,7 @@ static void check_for_process(bool is_served, int round)
     RLRunLoopAddSource(rl, server.source, MODE);
     while (handled == 0)
         ck_assert_int_eq(RLRunLoopRunInMode(MODE, 20, true), kRLRunLoopRunHandledSource);
-    if (round % 8 == 0) { /* many one-way requests in a row would go through shared memory */
+    if (round % 8 == 0) { /* many one-way requests in a row would travel through shared memory */
         command('r');
         while (!is_done())
             RLRunLoopRunInMode(MODE, 0.001, true);

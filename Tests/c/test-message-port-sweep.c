@@ -1,4 +1,4 @@
-/* Files of ports whose process has ended without invalidating them: the next claim of a name removes them, and no
+/* Checks the files of ports whose process has ended without invalidating them: later claims of names remove these files, and no
  * others. */
 #include "message-port.h"
 
@@ -46,7 +46,7 @@ static void leave_names(void *info)
         raise(SIGKILL);
 }
 
-/* Returns how many names have to be claimed until only so many files are left. */
+/* Claims names until only this many files are left. */
 static void sweep_down_to(int files)
 {
     for (int count = 0; name_files() > files; count++) {
@@ -127,7 +127,7 @@ START_TEST(files_of_other_programs_stay)
     make_file("app-0123456789abcdef.lock", "a process id");
     make_file("app-0123456789ABCDEF.lock", "");
     make_file("app-0123456789abcdef.lock.old", "");
-    make_file("new-0123456789abcdef.lock", ""); /* may belong to a name that is just being claimed */
+    make_file("new-0123456789abcdef.lock", ""); /* may belong to a name that is being claimed */
     make_file("app-0123456789abcdee.lock", "");
     make_file("app-0123456789abcdee.port", "no socket");
     in_directory("dir-0123456789abcdef.lock", path);
@@ -165,7 +165,7 @@ static pid_t start_sweeping(void)
     _exit(0);
 }
 
-/* Names that are claimed, released and left behind while others sweep: each claim succeeds at once. */
+/* Names are claimed, released and left behind while other processes sweep: each claim succeeds immediately. */
 START_TEST(a_name_that_is_being_swept_can_be_claimed)
 {
     make_pipe(still_wanted);

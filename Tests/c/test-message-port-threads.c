@@ -1,12 +1,12 @@
-/* Message ports between threads of one process, while the port becomes invalid at any moment: every request has
- * exactly one result. */
+/* Checks message ports between threads of one process while the port may become invalid at any moment: every request has exactly
+ * one result. */
 #include "message-port.h"
 
 enum { CLIENTS = 3 };
 
 static atomic_int handled, answered, refused;
 static atomic_bool enough;
-static RLDataRef payload; /* sent by all threads: its reference count shows what is still kept */
+static RLDataRef payload; /* sent by all threads; its reference count shows what is still kept */
 
 static RLDataRef echo(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
 {
@@ -71,7 +71,7 @@ static void *end_port(void *info)
     return NULL;
 }
 
-/* This thread invalidates the port between two passes, or another does so at any moment. */
+/* This thread invalidates the port between two passes, or another thread does so at any moment. */
 START_TEST(every_request_has_one_result)
 {
     pthread_t clients[CLIENTS];

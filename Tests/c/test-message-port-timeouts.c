@@ -1,4 +1,4 @@
-/* The time limits of requests: none at all, zero, and not a number; and a text for each result. */
+/* Checks the time limits of requests (none at all, zero, not a number), and that each result has a text. */
 #include "message-port.h"
 
 static struct server server;

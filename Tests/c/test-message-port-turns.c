@@ -1,7 +1,8 @@
-/* Large payloads of one client that together are more than its share of the server's memory: each comes, whatever follows it. */
+/* Checks large payloads of one client that together exceed its share of the server's memory: each of them arrives, whatever the
+ * client sends after it. */
 #include "message-port-payload.h"
 
-/* More than the share of a process that is alone. */
+/* More than the share of a process that is the only client. */
 enum { LARGE = 60 * MEGABYTE, GREEDY = 2, MOST_BEFORE = 10 };
 
 static int greedy_calls;
@@ -16,7 +17,7 @@ static RLDataRef note_payload(UNUSED RLMessagePortRef local, UNUSED int32_t id, 
     return NULL;
 }
 
-/* One connection sends one payload. Older ones send others again and again, so that one of them always waits. */
+/* One connection sends one payload. Older connections send payloads again and again, so that one of theirs is always waiting. */
 static void send_beside_greedy(void)
 {
     struct payload payloads[GREEDY + 1];

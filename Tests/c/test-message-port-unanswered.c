@@ -1,4 +1,4 @@
-/* Requests to another process that are answered late or never, or whose thread is interrupted meanwhile. */
+/* Checks requests to another process that are answered late or never, or whose thread is interrupted meanwhile. */
 #include "message-port-child.h"
 #include <sys/time.h>
 
@@ -16,7 +16,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
         RLMessagePortInvalidate(local);
         RLRunLoopStop(RLRunLoopGetCurrent());
         return text_data("too late");
-    case 9: /* dies when four clients wait for it */
+    case 9: /* dies when four clients are waiting for it */
         RLMessagePortCopyRequest(local);
         if (++waiting == 4)
             kill(getpid(), SIGKILL);
@@ -51,7 +51,7 @@ START_TEST(server_is_killed_in_the_middle)
     ck_assert_int_eq(ask(remote, 1, "x", 1, MODE, NULL), kRLMessagePortIsInvalid);
     end_process(child, SIGKILL);
     child = 0;
-    /* The name is free at once, whatever files the crash left. */
+    /* The name is free immediately, whatever files the crash left behind. */
     RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, NULL, NULL);
     ck_assert_ptr_nonnull(port);
     RLRelease(port);
@@ -65,7 +65,7 @@ static void *wait_for_the_dead(void *info)
     return NULL;
 }
 
-/* Two threads share a connection, two processes have one each. */
+/* Two threads share a connection; two processes have one each. */
 START_TEST(all_clients_are_told_when_the_server_is_killed)
 {
     pid_t others[2];
@@ -107,7 +107,7 @@ static void ask_in_vain(UNUSED void *info)
     note("answered");
 }
 
-/* A stop that comes meanwhile is meant for the outer run: the request still gets its reply. */
+/* A stop during a request is meant for the outer run: the request still receives its reply. */
 START_TEST(a_stop_during_a_request_is_for_the_outer_run)
 {
     RLRunLoopSourceRef source = make_source(0, ask_in_vain, NULL);
@@ -137,7 +137,7 @@ static void ask_alone(UNUSED void *info)
     note("answered");
 }
 
-/* The only thread of a process waits for a reply without running its loop: a signal handler ends that wait as well. */
+/* The only thread of a process waits for a reply without running its loop: a signal handler interrupts that wait as well. */
 START_TEST(a_stop_by_a_signal_handler_during_a_request)
 {
     struct sigaction action = {.sa_handler = stop_by_signal, .sa_flags = SA_RESTART};
@@ -168,7 +168,7 @@ START_TEST(death_is_noticed_by_a_running_loop)
 }
 END_TEST
 
-/* What a stopped server does not read stays in the kernel until that is full. */
+/* Requests that a stopped server does not read stay in the kernel until its buffer is full. */
 START_TEST(full_queue_is_a_send_timeout)
 {
     kill(child, SIGSTOP);

@@ -1,4 +1,5 @@
-/* Large payloads that do not come completely: how much memory they take from a server or a client, and who waits because of them. */
+/* Checks large payloads that never arrive completely: how much memory they take from a server or a client, and that others do not
+ * wait because of them. */
 #include "message-port-payload.h"
 #include <sys/resource.h>
 
@@ -24,7 +25,7 @@ static void begin_with_peer(int user)
     serve_peers(echo_small);
 }
 
-/* The answer to the only request. */
+/* Returns the kind of the answer to the only request. */
 static uint8_t kind_of_answer(struct payload *payload)
 {
     struct head head = {0};
@@ -48,7 +49,7 @@ static pid_t start_large_request_to(RLStringRef name, size_t length)
 
 static pid_t start_large_request(size_t length) { return start_large_request_to(NAME, length); }
 
-/* The shortest of some times that a request of 8 MB takes. */
+/* Returns how long a request of 8 MB takes, at best, in three tries. */
 static double seconds_of_large_request(void)
 {
     double best = HUGE_VAL;
@@ -85,7 +86,8 @@ static int crowd_size(void)
     return limit.rlim_cur < CROWD + 100 ? (int)limit.rlim_cur - 100 : CROWD;
 }
 
-/* Each sends 1 MB but for the last byte, as fast as the server reads. Says when all have, or when nothing is read. */
+/* Each client sends 1 MB without the last byte, as fast as the server reads. Reports when all have done so, or when nothing is
+ * read anymore. */
 static void send_as_crowd(int size, int ready)
 {
     static struct payload crowd[CROWD];
@@ -107,8 +109,8 @@ static void send_as_crowd(int size, int ready)
     pause();
 }
 
-/* An honest client of another process does not wait for any of them, which would take 2 s, and the server has no more memory than the limit
- * allows. */
+/* An honest client in another process does not wait for any of them, which would take 2 s, and the server uses no more memory
+ * than the limit allows. */
 START_TEST(a_thousand_payloads_that_stop)
 {
     int ends[2], size = crowd_size();
@@ -132,7 +134,7 @@ END_TEST
 
 /* ---- more than one share ---- */
 
-/* A client that stops in the middle has its time as long as the memory is not wanted. */
+/* A client that stops in the middle has time to continue as long as the memory is not needed. */
 START_TEST(a_payload_that_stops_for_a_while)
 {
     begin_with_peer(0);
@@ -148,7 +150,7 @@ START_TEST(a_payload_that_stops_for_a_while)
 }
 END_TEST
 
-/* If it is, it gets no answer but that there is none. */
+/* If the memory is needed, the request of a client that stopped in the middle is dropped, and the client is told so. */
 START_TEST(a_payload_that_stops_and_is_in_the_way)
 {
     begin_with_peer(0);
@@ -166,7 +168,7 @@ START_TEST(a_payload_that_stops_and_is_in_the_way)
 }
 END_TEST
 
-/* Clients that together send more than there is room for wait for one another. */
+/* Clients that together send more than there is room for take turns. */
 START_TEST(all_are_served)
 {
     enum { CLIENTS = 4 };
@@ -210,7 +212,7 @@ static void make_wait(enum waiter waiter)
     send_up_to(&payload, waiter == SENDS_NO_PIECE ? 0 : OF_A_CALLBACK);
 }
 
-/* Its payloads have the share of a process, and the last is exempt, which is sent whole when the test says so. */
+/* The payloads use up the share of one process. The last one is exempt, and is sent completely when the test says so. */
 static void take_share_and_wait(enum waiter waiter, int ready)
 {
     static const size_t kilobytes[] = {32 << 10, 16 << 10, 2 << 10, 1 << 10, 150, 1 << 10};
@@ -285,7 +287,7 @@ END_TEST
 
 #define SECOND RLSTR("com.example.second")
 
-/* Of 100 MB to the first port the server has 60 MB, or nearly so, before it stops. */
+/* Sends 100 MB to the first port, of which the server has received 60 MB, or nearly so, when it stops reading. */
 static void send_much(int ready)
 {
     struct payload payload = payload_of(100 * MEGABYTE);
@@ -315,7 +317,7 @@ static void *serve_second(void *ready)
     return NULL;
 }
 
-/* Its loop does not have it, or does not run. */
+/* The first port is not in its loop (_i is 0), or the loop does not run. */
 START_TEST(a_port_that_is_not_served)
 {
     int ends[2];
@@ -350,7 +352,7 @@ END_TEST
 
 enum { SENT = 60 * MEGABYTE, MOST_BYTES = 0x60000000 };
 
-/* Answers each client's first request with a part of the largest reply that there is. */
+/* Answers the first request of each client with part of the largest possible reply. */
 static void answer_in_part(int ready)
 {
     char packet[256];
@@ -377,7 +379,7 @@ static void note_result(UNUSED RLMessagePortRef port, int32_t result, UNUSED RLD
     *(int32_t *)info = result;
 }
 
-/* The result of a request whose function is called. */
+/* Returns the result of an asynchronous request. */
 static int32_t ask_async(RLMessagePortRef remote, double limit)
 {
     int32_t result = kRLMessagePortSuccess;
@@ -387,7 +389,7 @@ static int32_t ask_async(RLMessagePortRef remote, double limit)
     return result;
 }
 
-/* A part of a reply has memory for what has come, and none once its request has timed out. */
+/* Part of a reply takes memory only for what has arrived, and none once its request has timed out. */
 START_TEST(a_reply_that_stops)
 {
     int ready;

@@ -1,4 +1,4 @@
-/* Two users of one machine: they never meet unless the server allows it and the client says which user it trusts.
+/* Checks two users of one machine: they have no contact unless the server allows it and the client says which user it trusts.
  * Needs root. */
 #include "message-port.h"
 #include <grp.h>
@@ -14,7 +14,7 @@ static void become(uid_t user)
     child_assert(setresuid(user, user, user) == 0);
 }
 
-/* Runs body in a process of that user. */
+/* Runs `body` in a process of this user. */
 static void as_user(uid_t user, void (*body)(void))
 {
     pid_t child = fork_child();
@@ -37,7 +37,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
     return text_data(text);
 }
 
-/* A server that takes commands from this test: A allow others, F forbid it, Q quit. */
+/* A server that obeys this test: A allows other users, F forbids them, Q quits. */
 struct boss {
     pid_t child;
     int control;
@@ -152,11 +152,11 @@ static void is_refused(void)
     connect_as(BOB, EACCES);
 }
 
-/* The file's mode does not stop root; the server does. */
+/* The mode of the file does not stop root, but the server does. */
 static void root_is_cut_off(void)
 {
     RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN);
-    if (port == NULL) { /* if the client was quick */
+    if (port == NULL) { /* if the server disconnected it early */
         child_assert(errno == ECONNREFUSED);
         return;
     }
@@ -185,7 +185,7 @@ static void large_data(RLMessagePortRef port)
     enum { SIZE = 1 << 20 };
     uint8_t *bytes = calloc(1, SIZE);
     RLDataRef data = RLDataCreate(NULL, bytes, SIZE), reply = NULL;
-    for (int round = 0; round < 4; round++) { /* from the second time on in a shared buffer */
+    for (int round = 0; round < 4; round++) {
         child_assert(RLMessagePortSendRequest(port, 1, data, 10, 20, MODE, &reply) == kRLMessagePortSuccess);
         child_assert(RLEqual(reply, data));
         RLRelease(reply);
@@ -232,7 +232,7 @@ static void guest_process(int ready)
     RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN);
     child_assert(port != NULL && ask(port, 1, "x", 20, MODE, NULL) == kRLMessagePortSuccess);
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, count_timer, NULL);
-    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE); /* so the mode is not empty */
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, MODE); /* keeps the mode from being empty */
     RLMessagePortSetInvalidationCallBack(port, stop_run);
     say_ready(ready);
     RLRunLoopRunInMode(MODE, 1000, false);
@@ -255,7 +255,7 @@ START_TEST(others_are_disconnected_when_they_are_forbidden)
 }
 END_TEST
 
-/* Another user serves the name, and allows this one; but that is not the user whom the client trusts. */
+/* Another user serves the name, and allows this one, but is not the user that the client trusts. */
 static void ann_is_not_deceived(void)
 {
     child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL && errno == EACCES);
@@ -263,7 +263,7 @@ static void ann_is_not_deceived(void)
     child_assert(RLMessagePortGetNameOwner(NAME) > 1);
 }
 
-/* In a sticky directory the name that a crash left behind belongs to the user who had it. */
+/* In a sticky directory, a name that a crash left behind belongs to the user that had it. */
 START_TEST(a_name_stays_with_its_user_after_a_crash)
 {
     struct boss boss = start_server(BOB);
@@ -282,7 +282,7 @@ END_TEST
 
 /* ---- what other users put into a sticky directory ---- */
 
-static char own_name[300], other_name[300]; /* NAME's files without the suffix; the socket of another name */
+static char own_name[300], other_name[300]; /* NAME's files, without the suffix; those of another name */
 
 static void look_up_names(void)
 {
@@ -300,7 +300,7 @@ static void look_up_names(void)
     RLRelease(ports[1]);
 }
 
-static const char *squatted; /* the suffix */
+static const char *squatted; /* the suffix of the file that BOB puts there */
 static bool is_link;
 
 static void squat(void)
@@ -320,7 +320,7 @@ static void is_kept_out(void)
     child_assert(errno == (strcmp(squatted, ".port") == 0 ? EACCES : ECONNREFUSED));
 }
 
-/* ANN serves a name to which a link of BOB's leads: the link is not followed. */
+/* ANN serves a name to which a link of BOB's points: the link is not followed. */
 static void is_kept_out_while_serving(void)
 {
     RLMessagePortRef port = RLMessagePortCreateLocal(NULL, RLSTR("other"), answer, NULL, NULL);

@@ -1,5 +1,5 @@
-/* Replies that wait for room because the client does not read: they are freed when they have been sent, or never will
- * be. */
+/* Checks that replies which wait for room, because their client does not read, are freed once they have been sent, or can never
+ * be sent. */
 #include "message-port.h"
 
 enum { REQUESTS = 400, LARGE = 40000 };
@@ -28,8 +28,8 @@ static void hear(int fd)
     require(read(fd, &byte, 1) == 1);
 }
 
-/* Sends requests without reading, until the server, for whose replies there is no room any more, reads no more either. Says how many
- * these were, and reads when it is told to. */
+/* Sends requests without reading, until the server has no room for replies and stops reading as well. Reports how many these
+ * were, and reads when it is told to. */
 static void ask_many(void)
 {
     int replies = 0, sent = 0;
@@ -45,7 +45,7 @@ static void ask_many(void)
     _exit(0);
 }
 
-/* A version-1 source that notices when the client ends or writes. */
+/* The descriptor of a version-1 source that notices when the client writes or ends. */
 static int client_end(void *info) { return *(int *)info; }
 
 START_TEST(replies_that_wait_are_freed)
@@ -68,7 +68,7 @@ START_TEST(replies_that_wait_are_freed)
         before = handled;
         RLRunLoopRunInMode(MODE, 0, false);
     }
-    /* Some requests are unread, so replies wait. */
+    /* Some requests are unread, so some replies are waiting. */
     ck_assert_int_lt(handled, sent);
     ck_assert_int_le(open_descriptors(), descriptors + 1);
     if (_i)
@@ -79,7 +79,7 @@ START_TEST(replies_that_wait_are_freed)
         RLRunLoopRunInMode(MODE, 0.005, false);
     if (_i == 0)
         ck_assert_int_eq(handled, sent);
-    /* What the client sent before is still handled, one request per pass. */
+    /* What the client had sent is still handled, one request per pass. */
     for (int pass = 0; pass < 2000 && open_descriptors() != descriptors; pass++)
         RLRunLoopRunInMode(MODE, 0.001, false);
     ck_assert_int_eq(open_descriptors(), descriptors);

@@ -1,9 +1,9 @@
-/* RUNLOOP_MISUSE=abort: a mistake ends the process, after its line. */
+/* Checks RUNLOOP_MISUSE=abort: misuse aborts the process after its line has been printed. */
 #include "harness.h"
 
 #include <signal.h>
 
-/* The Swift runtime of a sanitizer build may have put its own crash handler there. */
+/* In a sanitizer build, the Swift runtime may have installed its own crash handler. */
 static void die_by_default(void) { signal(SIGABRT, SIG_DFL); }
 
 START_TEST(a_null_handle_aborts) { RLRunLoopWakeUp(NULL); }
@@ -30,7 +30,7 @@ END_TEST
 START_TEST(a_mistake_that_another_library_reports_aborts) { RLReportError("OtherCreate", "size", "negative", 1); }
 END_TEST
 
-/* Says with its signal that it was called: the abort comes after that. */
+/* Shows by its signal that it was called, which has to be before the abort. */
 static void raise_user_signal(UNUSED const char *message, UNUSED void *info)
 {
     signal(SIGUSR1, SIG_DFL);
@@ -55,7 +55,7 @@ END_TEST
 
 Suite *suite_under_test(void)
 {
-    /* In the environment from the very start, so that it does not matter when the library looks. */
+    /* Set in the environment from the very start, so that it does not matter when the library reads it. */
     if (getenv("RUNLOOP_MISUSE") == NULL) {
         setenv("RUNLOOP_MISUSE", "abort", 1);
         execl("/proc/self/exe", "test-misuse-abort", (char *)NULL);
