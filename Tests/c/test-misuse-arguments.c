@@ -1,4 +1,5 @@
-/* Arguments other than handles: NULL, NaN, unknown versions, ranges, common modes where none is allowed. */
+/* Checks wrong arguments other than handles: NULL, NaN, unknown versions, values out of range, and the common modes where one
+ * mode is required. Each is reported once, and the function returns its failure value. */
 #include "harness.h"
 
 #include <limits.h>
@@ -7,7 +8,7 @@
 static RLRunLoopRef rl;
 static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
 
-/* The call gives its failure value, errno EINVAL and one diagnostic. */
+/* Asserts that the call returns its failure value, with errno EINVAL and one diagnostic. */
 #define INVALID(failure, function, parameter, ...)     \
     do {                                               \
         errno = 0;                                     \
@@ -15,7 +16,7 @@ static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
         ck_assert_int_eq(errno, EINVAL);               \
         assert_misuse(#function, parameter, NULL);     \
     } while (0)
-/* One diagnostic; the failure value is the test's to check. */
+/* Asserts that the call makes one diagnostic. A return value is for the test to check. */
 #define REPORTED(function, parameter, ...)         \
     do {                                           \
         function(__VA_ARGS__);                     \
@@ -98,7 +99,7 @@ START_TEST(arrays)
 }
 END_TEST
 
-/* CF crashes. The functions name themselves, and change nothing. */
+/* CF crashes here. These functions report their own name, and change nothing. */
 START_TEST(null_in_collections_of_objects)
 {
     const void *values[] = {kRLRunLoopDefaultMode, NULL};
@@ -120,7 +121,7 @@ START_TEST(null_in_collections_of_objects)
     RLMutableSetRef set = RLSetCreateMutable(NULL, 0, &kRLTypeSetCallBacks);
     REPORTED(RLSetAddValue, "value", set, NULL);
     REPORTED(RLSetSetValue, "value", set, NULL);
-    RLSetReplaceValue(set, NULL); /* CF does not look either: there is nothing to replace */
+    RLSetReplaceValue(set, NULL); /* CF does not check this either: there is nothing to replace */
     ck_assert_int_eq(RLSetGetCount(set), 0);
     RLSetAddValue(set, text);
     REPORTED(RLSetReplaceValue, "value", set, NULL);
@@ -130,7 +131,7 @@ START_TEST(null_in_collections_of_objects)
     REPORTED(RLDictionaryAddValue, "value", dictionary, kRLRunLoopDefaultMode, NULL);
     REPORTED(RLDictionarySetValue, "key", dictionary, NULL, text);
     REPORTED(RLDictionaryReplaceValue, "value", dictionary, text, NULL);
-    /* In CF, too, these store nothing. */
+    /* As in CF, these store nothing, and are not reported. */
     RLDictionaryAddValue(dictionary, text, NULL);
     RLDictionaryReplaceValue(dictionary, kRLRunLoopDefaultMode, NULL);
     ck_assert_int_eq(RLDictionaryGetCount(dictionary), 1);
@@ -175,7 +176,7 @@ START_TEST(timers)
     RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release}, got;
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 1000;
     INVALID(NULL, RLRunLoopTimerCreate, "fireDate", NULL, NAN, 0, 0, 0, count_timer, &context);
-    /* Also when there is memory for the next timer. */
+    /* A timer that was freed leaves memory for the next one, which must make no difference. */
     drop_timer(make_timer(date, 0, count_timer, &life));
     INVALID(NULL, RLRunLoopTimerCreate, "fireDate", NULL, NAN, 0, 0, 0, count_timer, NULL);
     INVALID(NULL, RLRunLoopTimerCreate, "interval", NULL, 0, NAN, 0, 0, count_timer, &context);

@@ -1,9 +1,10 @@
-/* Who hears of a mistake, and what is printed: one line for a mistake, nothing for anything else. */
+/* Checks which error handler is called for misuse and on which thread, and what is printed: one line for misuse, nothing for
+ * anything else. */
 #include "harness.h"
 
 #include <sys/mman.h>
 
-/* Runs body with standard error in a file and returns what it wrote. */
+/* Runs `body` with standard error redirected to a file, and returns what it wrote. */
 static const char *standard_error_of(void (*body)(void))
 {
     static char text[4096];
@@ -57,7 +58,7 @@ static void use_library_in_handler(const char *message, void *info)
     heard++;
     RLRelease(RLStringCreateWithCString(NULL, "in the handler", kRLStringEncodingUTF8));
     RLRunLoopWakeUp(RLRunLoopGetCurrent());
-    RLSetErrorHandler(NULL, NULL); /* also replacing itself */
+    RLSetErrorHandler(NULL, NULL); /* a handler may even replace itself */
 }
 
 static void *make_a_mistake(UNUSED void *info)
@@ -75,7 +76,7 @@ START_TEST(a_handler_is_called_on_the_thread_of_the_mistake_and_may_use_the_libr
 }
 END_TEST
 
-/* Handler and info belong together, whoever replaces them at the same time. */
+/* A handler is never called with another handler's info, even while a thread replaces both. */
 static atomic_int mixed_up, heard_one, heard_other, mistakes_over;
 static void handler_one(UNUSED const char *message, void *info)
 {
@@ -117,7 +118,7 @@ START_TEST(handler_and_info_are_replaced_together)
 }
 END_TEST
 
-/* Failures of the system and things that are allowed: not a word, not even to standard error. */
+/* System failures and things that are allowed print nothing, not even to standard error. */
 static void do_what_is_no_mistake(void)
 {
     RLSetErrorHandler(NULL, NULL);
@@ -192,7 +193,7 @@ START_TEST(show_writes_long_strings_whole_and_always_a_newline)
 }
 END_TEST
 
-/* A library on top of this one, which has mistakes and failures of its own to report. */
+/* A library built on this one can report its own misuse and failures. */
 static void report_a_mistake_without_handler(void)
 {
     RLSetErrorHandler(NULL, NULL);
@@ -229,7 +230,7 @@ END_TEST
 
 START_TEST(an_unknown_value_of_the_environment_is_reported_once)
 {
-    setenv("RUNLOOP_MISUSE", "", 1); /* as good as not there */
+    setenv("RUNLOOP_MISUSE", "", 1); /* as if it were not set */
     RLRunLoopWakeUp(NULL);
     ck_assert_int_eq(take_diagnostics(), 1);
     setenv("RUNLOOP_MISUSE", "1", 1);

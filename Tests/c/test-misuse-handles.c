@@ -1,8 +1,8 @@
-/* Every function that takes a handle, with every handle that is not of its kind: one diagnostic, the failure value,
+/* Checks every function that takes a handle, with every handle that is not of its kind: one diagnostic, the failure value, and
  * nothing changed. */
 #include "harness.h"
 
-/* One object of each kind, and the names that diagnostics give them. */
+/* One object of each kind, with the name that diagnostics give it. */
 struct example {
     const char *kind;
     void *handle;
@@ -43,9 +43,9 @@ static void check_and_drop_examples(void)
             RLRelease(examples[i].handle);
 }
 
-static void *bad;              /* the handle under test, */
-static const char *got;        /* what a diagnostic must call it, NULL: anything */
-static const char *of_kind;    /* and its kind, "" for no object */
+static void *bad;              /* the handle under test */
+static const char *got;        /* what a diagnostic must call it; NULL if it may be anything */
+static const char *of_kind;    /* its kind; "" if it is no object */
 static uint64_t no_object[16]; /* memory that never was an object */
 
 static void check_report(const char *function, const char *parameter, const char *expected)
@@ -55,7 +55,7 @@ static void check_report(const char *function, const char *parameter, const char
     assert_misuse(function, parameter, got ? text : NULL);
 }
 
-/* The call is a mistake unless bad happens to be of the right kind. */
+/* Asserts that the call is reported, unless `bad` happens to be of the right kind. */
 #define REPORTED(kind, function, parameter, ...)      \
     do {                                              \
         if (strcmp(of_kind, kind) != 0) {             \
@@ -90,7 +90,7 @@ static void for_each_bad_handle(void (*body)(void))
     body();
 }
 
-/* A refused request leaves info with the caller: this must not be called. */
+/* A refused request leaves its info with the caller, so this function must not be called. */
 static void abort_on_release(UNUSED void *info) { abort(); }
 
 #define LOOP_EXAMPLE ((RLRunLoopRef)examples[LOOP].handle)
@@ -195,7 +195,7 @@ static void pass_as_mode(void)
     REPORTED("RLString", RLRunLoopRemoveTimer, "mode", LOOP_EXAMPLE, TIMER_EXAMPLE, bad);
 }
 
-/* Functions of performs take a string, an array or a set: the text is theirs, errno is EINVAL. */
+/* Functions that queue work take a string, an array or a set of modes. Their diagnostic has its own text, and errno is EINVAL. */
 #define MODES_REPORTED(function, ...)            \
     do {                                         \
         errno = 0;                               \

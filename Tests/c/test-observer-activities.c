@@ -1,4 +1,4 @@
-/* Observers: order, one-shot, invalidation at the ugly moments, lifetime. */
+/* Checks observers: their order, one-shot observers, removal and invalidation inside callbacks, and the life of their info. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -70,7 +70,7 @@ START_TEST(lower_orders_come_first_even_the_absurd_ones)
 }
 END_TEST
 
-/* -- Of equal order: as they came into the mode ---------------------------------------------------------------------- */
+/* -- Equal orders: in the order in which they were added to the mode ------------------------------------------------- */
 
 #define OTHER RLSTR("other")
 
@@ -116,7 +116,7 @@ START_TEST(an_observer_that_is_removed_and_added_comes_last)
     make_trio();
     add_to(kRLRunLoopDefaultMode, 0, 1, 2);
     add_to(OTHER, 0, 1, 2);
-    add_to(OTHER, 0, 1, 2); /* are there already: no effect */
+    add_to(OTHER, 0, 1, 2); /* already there: no effect */
     RLRunLoopRemoveObserver(rl, trio[0], kRLRunLoopDefaultMode);
     RLRunLoopAddObserver(rl, trio[0], kRLRunLoopDefaultMode);
     RLRunLoopObserverRef early = add_observer(kRLRunLoopEntry, 1, -1, note_info, "early");
@@ -137,7 +137,7 @@ START_TEST(observers_of_the_common_modes_have_their_place_in_each)
     run_once();
     RLRunLoopRunInMode(OTHER, 0, 0);
     assert_notes("a b c b a c");
-    RLRunLoopRemoveObserver(rl, trio[0], OTHER); /* from one of the common modes, and back into all of them */
+    RLRunLoopRemoveObserver(rl, trio[0], OTHER); /* from one of the common modes, and then into all of them again */
     RLRunLoopAddObserver(rl, trio[0], kRLRunLoopCommonModes);
     run_once();
     RLRunLoopRunInMode(OTHER, 0, 0);

@@ -1,5 +1,5 @@
-/* Requests that are cancelled at delicate moments: by a function of the same batch, by a release function of a loop that
- * ends, after a request that was refused, and by a thread that ends meanwhile. */
+/* Checks queued functions that are cancelled at delicate moments: by a function of the same batch, by a release function of a
+ * loop that ends, after a refused request, and by a thread that ends while it cancels. */
 #include "harness.h"
 
 #include <sched.h>
@@ -15,7 +15,7 @@ static atomic_int ran;
 
 static void cancel_token(UNUSED void *info) { cancelled += RLRunLoopCancelPerformFunction(rl, NULL, &token); }
 
-/* Both are taken in one batch, behind the timers: the first is put back, for it is for another mode. */
+/* All are taken in one batch, after the timers. The first is put back, because it is for another mode. */
 static void queue_for_two_modes(UNUSED RLRunLoopTimerRef timer, UNUSED void *info)
 {
     ck_assert(RLRunLoopPerformFunction(rl, RLSTR("other"), count_perform, &token));
@@ -32,7 +32,7 @@ START_TEST(a_request_put_back_for_another_mode_can_be_cancelled_by_its_batch)
     RLRunLoopRunInMode(RLSTR("other"), 0, 0);
     ck_assert_int_eq(token, 0);
     ck_assert_int_eq(ran, 1);
-    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("other"), 0, 0), kRLRunLoopRunFinished); /* nothing is left in it */
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("other"), 0, 0), kRLRunLoopRunFinished); /* nothing is left in the mode */
     drop_timer(timer);
 }
 END_TEST
@@ -154,7 +154,7 @@ START_TEST(a_release_function_that_ends_the_thread_that_cancels_leaves_no_thread
         sched_yield();
     join_thread(start_thread(cancel_on_another_loop, looper.loop));
     join_thread(waiting);
-    looper_stop(&looper); /* the loop has what is left to be released */
+    looper_stop(&looper); /* the loop calls the release functions that are left */
     ck_assert_int_eq(released, 100);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* Queued functions: order, modes, release, delay, cancel. */
+/* Checks queued functions: their order, modes, release functions, delays and cancellation. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -64,7 +64,7 @@ START_TEST(a_set_of_modes_is_as_good_as_an_array)
     RLSetAddValue(modes, names[1]);
     queue(modes, "a");
     queue(modes, "b");
-    RLSetRemoveAllValues(modes); /* what is queued has modes of its own */
+    RLSetRemoveAllValues(modes); /* queued functions have their own copy of the modes */
     RLRelease(modes);
     RLRunLoopRunInMode(RLSTR("third"), 0, 0);
     assert_notes("");
@@ -81,7 +81,7 @@ START_TEST(a_function_of_the_common_modes_runs_in_a_mode_made_common_later)
     assert_notes("");
     RLRunLoopAddCommonMode(rl, RLSTR("later"));
     ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("later"), 0, 0), kRLRunLoopRunFinished);
-    assert_notes(""); /* nothing was added to it yet */
+    assert_notes(""); /* nothing has been added to the mode yet */
     RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
     RLRunLoopAddSource(rl, source, RLSTR("later"));
     drop_source(source);
@@ -201,7 +201,7 @@ START_TEST(cancel_finds_requests_by_function_and_info)
     RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, do_nothing, &info, 3600);
     ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, note_info, &info), 0);
     ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, do_nothing, &info), 4); /* three queued and the delayed one */
-    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, &info), 1); /* any function: the one of the other mode */
+    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, &info), 1); /* any function: that of the other mode */
     ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, do_nothing, NULL), 1); /* NULL is an info like any other */
     ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, &other), 1);
     ck_assert_int_eq(poll_default(), kRLRunLoopRunFinished);
@@ -211,7 +211,7 @@ END_TEST
 static void cancel_queued(void *info)
 {
     note("canceller");
-    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, info), 1); /* not itself: it is being run */
+    ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, info), 1); /* not this function, which is running */
 }
 
 START_TEST(cancel_in_a_function_reaches_those_of_the_same_batch)
@@ -236,7 +236,7 @@ START_TEST(a_delayed_function_is_never_early_and_ordered_by_date)
     ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_time, NULL, 0.020));
     ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "0", 0));
     ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "-1", -1));
-    bool was_held_up = RLAbsoluteTimeGetCurrent() > start + 0.005; /* then the dates may be in another order */
+    bool was_held_up = RLAbsoluteTimeGetCurrent() > start + 0.005; /* in that case the dates may be in another order */
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
     ck_assert_double_ge(called_at, start + 0.020 - 5e-5);
     ck_assert_msg(strcmp(notes, "0 -1 10 30") == 0 || was_held_up, "%s", notes);
@@ -244,7 +244,7 @@ START_TEST(a_delayed_function_is_never_early_and_ordered_by_date)
 }
 END_TEST
 
-/* 0: no delay, 1: the same for all, 2: they get less than the clock ticks in between. */
+/* _i is 0: no delay; 1: equal delays; 2: delays that grow by less than the clock advances between two calls. */
 START_TEST(delayed_functions_run_in_the_order_in_which_they_were_queued)
 {
     static const char *const words[] = {"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"};
@@ -273,7 +273,7 @@ START_TEST(no_delay_is_after_all_that_are_due_already)
 }
 END_TEST
 
-/* Not a nanosecond later than now, whatever the clocks are rounded by. */
+/* No delay is not a nanosecond later than now, however the clocks are rounded. */
 START_TEST(no_delay_is_the_next_pass_even_if_that_comes_at_once)
 {
     atomic_int calls = 0;
@@ -358,7 +358,7 @@ START_TEST(a_hundred_thousand_queued_functions_all_run)
 }
 END_TEST
 
-/* -- A pass need not look again at what waits for other modes, until something changes -- */
+/* -- Functions that wait for other modes need not be examined again until something changes -- */
 
 static RLRunLoopSourceRef ticker;
 static void tick_in_late_mode(void *info)
@@ -403,7 +403,7 @@ static void queue_for_last_step(UNUSED RLRunLoopTimerRef timer, UNUSED void *inf
     queue(RLSTR("other"), "behind");
 }
 
-/* In the last step of the pass, so that the outer run does not look again. */
+/* Queued for the last step of the pass, so that the outer run does not look for functions again. */
 START_TEST(a_nested_run_leaves_what_the_outer_batch_has_for_its_mode)
 {
     RLRunLoopTimerRef timer = make_timer(0, 0, queue_for_last_step, NULL);

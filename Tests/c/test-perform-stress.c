@@ -1,5 +1,5 @@
-/* Many threads that give one running loop functions and take them back: nothing lost, nothing twice. Bounded by
- * counts, not by time. */
+/* Stress test: many threads post functions to one running loop, and cancel them. None may be lost or called twice. The tests are
+ * bounded by counts, not by time. */
 #include "harness.h"
 
 #include <sched.h>
@@ -9,7 +9,7 @@ static struct looper looper;
 static void start_looper(void) { looper_start(&looper); }
 static void stop_looper(void) { looper_stop(&looper); }
 
-/* The loop has done everything that was asked for before this. */
+/* Returns when the loop has called everything that was posted before. */
 static void drain(void)
 {
     require(RLRunLoopPerformFunctionAndWait(looper.loop, kRLRunLoopDefaultMode, do_nothing, NULL, HUGE_VAL));
@@ -39,7 +39,7 @@ static void *produce(void *info)
         posts[producer][i] = (struct post){producer, i};
         if (!RLRunLoopPostFunction(looper.loop, kRLRunLoopDefaultMode, receive_post, &posts[producer][i]))
             abort();
-        if (i % 1000 == 999) /* let the loop go to sleep now and then */
+        if (i % 1000 == 999) /* lets the loop go to sleep from time to time */
             sched_yield();
     }
     return NULL;
@@ -101,7 +101,7 @@ START_TEST(a_delayed_function_either_runs_or_is_cancelled)
 }
 END_TEST
 
-/* -- A queue so long that a pass leaves the rest for the next -- */
+/* -- A queue so long that a pass leaves its rest for the next one -- */
 
 enum { LONG = 3000 };
 static int passes, called_of_long, called_before_last, pass_of_post;
@@ -123,7 +123,7 @@ static void *post_last(void *loop)
     return NULL;
 }
 
-/* Takes five microseconds in the first passes, so that these are too short for the queue, and then none. */
+/* Takes five microseconds in the first passes, so that these end before the queue does, and no time after that. */
 static void one_of_long(UNUSED void *info)
 {
     called_of_long++;
@@ -148,8 +148,8 @@ START_TEST(what_is_posted_while_a_long_queue_is_called_runs_after_it)
     RLRunLoopObserverRef observer = RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, 1, 0, count_pass, NULL);
     RLRunLoopAddObserver(rl, observer, kRLRunLoopDefaultMode);
     RLRunLoopSourceContext context = {.perform = do_nothing};
-    RLRunLoopSourceRef source =
-        RLRunLoopSourceCreate(NULL, 0, &context); /* a run that forgets the post sleeps for ever */
+    /* Keeps the mode from being empty: a run that forgets the post would sleep forever. */
+    RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
     RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, HUGE_VAL, 0), kRLRunLoopRunStopped);
     ck_assert_int_eq(called_before_last, LONG);
@@ -163,7 +163,7 @@ END_TEST
 static RLRunLoopTimerRef end_of_sleep;
 static int sleeps;
 
-/* A timer ends the first sleep after the last function. Nothing asks for a second one. */
+/* A timer ends the first sleep after the last function. There is no reason for a second sleep. */
 static void note_sleep(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, UNUSED void *info)
 {
     if (called_of_long == LONG && sleeps++ == 0)
@@ -200,7 +200,7 @@ static atomic_int released;
 static void release_and_post(void *info)
 {
     released++;
-    if (info) { /* once more, without */
+    if (info) { /* once more, without info */
         if (!RLRunLoopPerformFunctionWithRelease(looper.loop, kRLRunLoopDefaultMode, do_nothing, NULL,
                                                  release_and_post))
             abort();

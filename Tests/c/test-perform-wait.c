@@ -1,4 +1,4 @@
-/* RLRunLoopPerformFunctionAndWait: results, time limits, and what ends the wait. */
+/* Checks RLRunLoopPerformFunctionAndWait(): its results, its time limit, and what ends the wait. */
 #include "harness.h"
 
 #include <sched.h>
@@ -57,7 +57,8 @@ START_TEST(a_mode_that_is_not_run_times_out_and_the_function_never_runs)
     ck_assert(!RLRunLoopPerformFunctionAndWait(looper.loop, RLSTR("never run"), answer, &question, 0.02));
     ck_assert_int_eq(errno, ETIMEDOUT);
     ck_assert_double_ge(monotonic_seconds() - start, 0.02);
-    ck_assert_int_eq(RLRunLoopCancelPerformFunction(looper.loop, answer, &question), 0); /* it was withdrawn */
+    /* Already removed from the queue. */
+    ck_assert_int_eq(RLRunLoopCancelPerformFunction(looper.loop, answer, &question), 0);
     ck_assert_int_eq(question.plain, 0);
 }
 END_TEST
@@ -66,7 +67,7 @@ static void pass_gate(void *info) { gate_pass(info); }
 
 START_TEST(no_time_gives_up_at_once_when_the_loop_is_busy)
 {
-    static gate busy; /* the loop may pass it after the test's end */
+    static gate busy; /* static: the loop may pass it after the test has ended */
     gate_init(&busy);
     RLRunLoopPostFunction(looper.loop, kRLRunLoopDefaultMode, pass_gate, &busy);
     for (int i = 0; i < 3; i++) {
@@ -79,7 +80,7 @@ START_TEST(no_time_gives_up_at_once_when_the_loop_is_busy)
 }
 END_TEST
 
-/* The loop sleeps and could begin at once: whether it does must not depend on which thread is quicker. */
+/* The loop sleeps, and could call the function immediately. Whether it does must not depend on which thread is quicker. */
 START_TEST(no_time_never_begins_although_the_loop_is_idle)
 {
     for (int i = 0; i < SCALED(300); i++) {
@@ -116,18 +117,17 @@ static void *wait_for_slow(void *info)
     return NULL;
 }
 
-/* The function begins at once and is busy until long after the time limit: it has begun, so the wait goes on to its
- * end. */
+/* The function begins immediately, and is busy until long after the time limit. Since it has begun, the wait lasts until it ends. */
 START_TEST(a_function_that_has_begun_is_waited_for_beyond_the_time_limit)
 {
     struct slow slow = {.plain = 0};
     gate_init(&slow.begun);
     gate_init(&slow.may_end);
-    RLRunLoopPerformFunctionAndWait(looper.loop, kRLRunLoopDefaultMode, do_nothing, NULL,
-                                    HUGE_VAL); /* it runs by now */
+    /* Makes sure that the loop runs. */
+    RLRunLoopPerformFunctionAndWait(looper.loop, kRLRunLoopDefaultMode, do_nothing, NULL, HUGE_VAL);
     pthread_t helper = start_thread(wait_for_slow, &slow);
     bool ran = RLRunLoopPerformFunctionAndWait(looper.loop, kRLRunLoopDefaultMode, be_slow, &slow, 0.05);
-    if (!ran) { /* a machine so busy that 50 ms were not enough to begin: nothing to see */
+    if (!ran) { /* the machine was so busy that 50 ms were not enough to begin: nothing to check */
         gate_open(&slow.begun);
     }
     join_thread(helper);
@@ -184,7 +184,7 @@ START_TEST(the_end_of_the_thread_ends_the_wait)
     pthread_t waiters[3];
     for (int i = 0; i < 3; i++)
         waiters[i] = start_thread(wait_for_bystander, NULL);
-    bystander_may_go = 1; /* some of them wait already, some come too late: both get ESRCH */
+    bystander_may_go = 1; /* some threads are waiting by then, others call too late: both get ESRCH */
     join_thread(bystander);
     for (int i = 0; i < 3; i++)
         join_thread(waiters[i]);
@@ -196,7 +196,7 @@ static void ask_back(void *info)
 {
     struct question *question = info;
     question->plain++;
-    if (question->plain < 5) /* on the loop's own thread now: called at once, no deadlock */
+    if (question->plain < 5) /* on the loop's own thread: called immediately, no deadlock */
         ck_assert(RLRunLoopPerformFunctionAndWait(looper.loop, kRLRunLoopDefaultMode, ask_back, info, 0));
 }
 
@@ -216,7 +216,7 @@ static void count_plain(void *info)
 {
     plain_sum++;
     atomic_fetch_add(&ran, 1);
-    *(int *)info += 1; /* on the asker's stack: must not be touched after the asker has gone on */
+    *(int *)info += 1; /* on the caller's stack: must not be touched after the caller has continued */
 }
 
 static void *ask_often(void *info)
@@ -243,7 +243,7 @@ START_TEST(many_threads_ask_with_tight_time_limits)
     for (int i = 0; i < ASKERS; i++)
         join_thread(threads[i]);
     ck_assert_int_eq(answered + timed_out, ASKERS * QUESTIONS);
-    ck_assert_int_eq(ran, answered); /* exactly those whose asker was told so */
+    ck_assert_int_eq(ran, answered); /* exactly those that were reported as done */
     ck_assert_int_eq(plain_sum, answered);
 }
 END_TEST

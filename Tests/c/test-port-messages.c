@@ -1,7 +1,7 @@
-/* What a message is, how it travels, and how the loop delivers it: one thread. */
+/* Checks what a port message is, how it travels, and how a loop delivers it, all on one thread. */
 #include "harness.h"
 
-/* A port with its source in the default mode, which notes the ids of its messages. */
+/* A port with its source in the default mode. Its callback notes the ids of the messages. */
 struct end {
     RLPortRef port;
     RLRunLoopSourceRef source;
@@ -223,8 +223,8 @@ static void signal_and_run_other_mode(struct end *end, UNUSED RLPortMessageRef m
 
 static void (*const signals[])(struct end *, RLPortMessageRef) = {signal_other, signal_and_run_other_mode};
 
-/* A source that is signalled between two messages performs between them, whatever its order; also if a nested run
- * noticed the signal in a mode that does not contain the source. */
+/* A source that is signalled between two messages performs between them, whatever its order, even if a nested run has noticed the
+ * signal in a mode that does not contain the source. */
 START_TEST(batch_gives_way_to_a_source)
 {
     struct end a = {.also = signals[_i]};
@@ -307,7 +307,7 @@ static void send_and_run(struct end *end, UNUSED RLPortMessageRef message)
     }
 }
 
-/* While the callback of the last message runs, a message that another thread sends must reach a nested run. */
+/* A message that is sent while the callback of the last one runs must reach a nested run. */
 START_TEST(a_nested_run_notices_a_new_message)
 {
     struct end a = {.also = send_and_run};
@@ -364,7 +364,7 @@ START_TEST(released_source_frees_the_port)
     RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
     RLRelease(source);
-    RLRelease(port); /* the loop's source has it */
+    RLRelease(port); /* the source in the loop keeps it */
     ck_assert_int_eq(lifetime_held(&life), 1);
     RLRunLoopRemoveSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
     ck_assert_int_eq(lifetime_held(&life), 0);
@@ -416,7 +416,7 @@ START_TEST(kept_message_keeps_its_port)
 }
 END_TEST
 
-/* Messages of one batch are independent: a client that keeps one keeps only that one, and the parts of the others are
+/* Messages of one batch are independent: a client that keeps one keeps only that one, and the components of the others are
  * released. */
 static RLPortMessageRef kept_messages[5];
 
@@ -458,7 +458,7 @@ START_TEST(kept_messages_stay_as_they_were)
 }
 END_TEST
 
-/* One release too many in the callback frees that message, and no other. */
+/* One release too many in the callback frees that message, but no other. */
 static void release_once_too_often(struct end *end, RLPortMessageRef message)
 {
     if (end->count > 1)
@@ -478,7 +478,7 @@ START_TEST(message_released_in_its_callback)
     run(MOMENT, false);
     assert_notes("1 2 3");
     drop_end(&a);
-    ck_assert_int_eq(RLGetRetainCount(b.port), 2); /* its source has the other */
+    ck_assert_int_eq(RLGetRetainCount(b.port), 2); /* the other reference is its source's */
     drop_end(&b);
 }
 END_TEST
@@ -489,7 +489,7 @@ START_TEST(mistakes_are_reported)
     make_end(&a, 0);
     RLBoolean should_free_info = 0;
     ck_assert_ptr_null(RLPortCreate(NULL, NULL, NULL, &should_free_info));
-    ck_assert(should_free_info); /* as CF's message ports: nothing took it */
+    ck_assert(should_free_info); /* as for CF's message ports: info was not taken */
     assert_misuse("RLPortCreate", "callout", "expected a function, got NULL");
     RLPortContext wrong = {.version = 1};
     ck_assert_ptr_null(RLPortCreate(NULL, handle, &wrong, NULL));

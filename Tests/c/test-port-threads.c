@@ -1,5 +1,5 @@
-/* Ports between threads: order, nothing lost, nothing delivered twice, back-pressure, invalidation at any moment,
- * fork. */
+/* Checks ports between threads: messages arrive in order, none is lost or delivered twice, senders wait for room, and a port may
+ * be invalidated or the process forked at any moment. */
 #include "harness.h"
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -14,7 +14,7 @@ struct receiver {
     int wanted;
 };
 
-/* A message id is 4 bits of sender and 28 bits of number. */
+/* A message id has 4 bits for the sender and 28 bits for the number. */
 static uint32_t message_id(int sender, uint32_t number) { return (uint32_t)sender << 28 | number; }
 
 static void receive(UNUSED RLPortRef port, RLPortMessageRef message, void *info)
@@ -89,7 +89,7 @@ END_TEST
 START_TEST(a_queue_of_one) { flood(1, 3000); }
 END_TEST
 
-/* Two threads that answer each other: both sleep and are woken for every message. */
+/* Two threads answer each other: both sleep, and are woken for every message. */
 static struct receiver left, right;
 
 static void answer(UNUSED RLPortRef port, RLPortMessageRef message, void *info)
@@ -135,7 +135,7 @@ START_TEST(two_threads_answer_each_other)
 }
 END_TEST
 
-/* One port, its source in the loops of two threads: each message goes to one of them. */
+/* One port, whose source is in the loops of two threads: each message is delivered to one of them. */
 static atomic_uint seen_sum;
 
 static void add_up(UNUSED RLPortRef port, RLPortMessageRef message, void *info)
@@ -225,7 +225,7 @@ START_TEST(invalidated_in_its_own_callback)
 }
 END_TEST
 
-/* What arrives was sent first, in order, each message once (`receive` checks that); what does not arrive is released. */
+/* What is delivered was sent, arrives in order, and arrives once (`receive` checks that). What is not delivered is released. */
 START_TEST(invalidated_by_another_thread)
 {
     RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"x", 1);
@@ -257,7 +257,7 @@ START_TEST(invalidated_by_another_thread)
 }
 END_TEST
 
-/* The info outlives a callback that runs while another thread invalidates. */
+/* The info outlives a callback that is running when another thread invalidates the port. */
 static gate in_callback, may_return;
 static struct lifetime life;
 
@@ -331,7 +331,7 @@ START_TEST(invalidation_calls_back_once_and_latecomers_too)
     RLRelease(port);
     ck_assert_int_eq(invalidations, 3);
     ck_assert_int_eq(lifetime_held(&life), 0);
-    /* The library keeps the port while it calls a latecomer. */
+    /* The library keeps the port while it calls a callback that was set late. */
     port = RLPortCreate(NULL, linger, &context, NULL);
     RLPortInvalidate(port);
     RLPortSetInvalidationCallBack(port, release_and_look);
@@ -340,7 +340,7 @@ START_TEST(invalidation_calls_back_once_and_latecomers_too)
 }
 END_TEST
 
-/* A loop ends while messages wait: another loop gets them. */
+/* A loop ends while messages wait: another loop receives them. */
 static void *take_one(UNUSED void *info)
 {
     RLRunLoopAddSource(RLRunLoopGetCurrent(), shared.source, kRLRunLoopDefaultMode);

@@ -1,7 +1,8 @@
-/* Allocations that fail while a loop takes what was posted: nothing is lost, and the loop does not go to sleep on it. */
+/* Checks that nothing is lost if allocations fail while a loop takes posted functions, and that the loop does not sleep before it
+ * has called them. */
 #include "harness.h"
 
-/* How many allocations of this thread are still to fail. */
+/* How many more allocations of this thread will fail. */
 static _Thread_local int failures;
 /* AddressSanitizer allocates before it can check this access. */
 __attribute__((no_sanitize("address"))) static bool must_fail(void)
@@ -14,7 +15,7 @@ __attribute__((no_sanitize("address"))) static bool must_fail(void)
 #ifndef __has_feature
 #define __has_feature(feature) 0 /* gcc */
 #endif
-#if !__has_feature(thread_sanitizer) /* which has to have malloc for itself */
+#if !__has_feature(thread_sanitizer) /* which needs malloc for itself */
 #include "../faults/failing-memory.h"
 #endif
 
@@ -29,7 +30,7 @@ static void count_call(UNUSED void *info)
         RLRunLoopStop(rl);
 }
 
-/* The first sleep is announced; the pass after it finds a post, and has no memory for it. */
+/* Announces the first sleep. The pass after it finds posted functions, and has no memory for them. */
 static void on_waiting(UNUSED RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
 {
     static int sleeps;

@@ -1,7 +1,7 @@
-/* RLRunLoopSetProbe: what a probe is told, and what calls and what led to them have in common. */
+/* Checks RLRunLoopSetProbe(): which events a probe receives, and what the events of a call and of its cause have in common. */
 #include "message-port.h"
 
-/* What came, as words: a letter for the function of the probe, then the kind; "c4" is willCall of a function. */
+/* The events received, as words: a letter for the probe's function, then the kind. "c4" is willCall of a function. */
 static struct record {
     char part;
     RLRunLoopProbeEvent event;
@@ -23,7 +23,7 @@ static void sent(const RLRunLoopProbeEvent *event) { add('>', event); }
 static void received(const RLRunLoopProbeEvent *event) { add('<', event); }
 static void dropped(const RLRunLoopProbeEvent *event) { add('x', event); }
 static void will_pass(const RLRunLoopProbeEvent *event) { add('p', event); }
-/* Without passes, of which there may be more than one expects. */
+/* Without passes, of which there may be more than a test expects. */
 static const RLRunLoopProbe everything = {0, will_call, did_call, will_sleep, did_sleep, sent, received, dropped, NULL};
 
 static RLRunLoopRef rl;
@@ -193,7 +193,7 @@ START_TEST(a_sleep_says_until_when_and_what_ended_it)
     pthread_t thread = start_thread(post_stop, rl);
     RLRunLoopRun();
     join_thread(thread);
-    /* By itself it may wake for a moment; the last sleep is the one that the other thread ends. */
+    /* The loop may also wake by itself; the last sleep is the one that the other thread ends. */
     int last = atomic_load(&count) - 1;
     while (records[last].part != 'w')
         last--;
@@ -240,7 +240,7 @@ START_TEST(each_pass_is_told_with_its_loop_and_mode)
     RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
     RLRunLoopPostFunction(rl, MODE, (void (*)(void *))RLRunLoopSourceSignal, source);
     RLRunLoopRun();
-    /* Signalled in a function, the source is performed in the same pass. */
+    /* A source that a function signals performs in the same pass. */
     assert_told("p13 c4 p13 c4 c4 c1");
     drop_source(source);
 }
@@ -280,7 +280,7 @@ static RLDataRef answer(UNUSED RLMessagePortRef port, UNUSED int32_t id, UNUSED 
 {
     return text_data("reply");
 }
-/* The server tells what it was told of: the numbers of the request and of the reply. */
+/* The server reports what its probe received: the numbers of the request and of the reply. */
 static void serve_and_tell(int ready)
 {
     struct server server;

@@ -1,4 +1,4 @@
-/* What a loop takes from the system: descriptors, threads, and what happens when there are no more. */
+/* Checks what a loop takes from the system (descriptors, threads, memory), and what happens when there are no descriptors left. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -11,7 +11,7 @@ static int poll_default(void) { return RLRunLoopRunInMode(kRLRunLoopDefaultMode,
 
 static void count_descriptors(void) { descriptors_before = open_descriptors(); }
 
-/* Runs, sleeps, wakes and fires without any descriptor watched. */
+/* Runs, sleeps, wakes and fires a timer without watching any descriptor. */
 static void use_without_descriptors(void)
 {
     atomic_int calls = 0;
@@ -148,7 +148,7 @@ START_TEST(a_loop_without_version_1_sources_works_out_of_descriptors)
 }
 END_TEST
 
-/* RLRunLoop.h: Finished with errno if the loop cannot be set up; never an abort, and it works again when there are
+/* As RLRunLoop.h says: Finished with errno if the loop cannot be set up. It never aborts, and works again when there are
  * descriptors. */
 START_TEST(a_version_1_source_out_of_descriptors_fails_with_errno_and_works_afterwards)
 {
@@ -159,7 +159,7 @@ START_TEST(a_version_1_source_out_of_descriptors_fails_with_errno_and_works_afte
     allow_no_more_descriptors();
     errno = 0;
     RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
-    int added = errno; /* it was added: the descriptor is watched when that becomes possible */
+    int added = errno; /* it was added: the descriptor will be watched when that becomes possible */
     int result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 1);
     int error = errno;
     allow_descriptors_again();
@@ -174,7 +174,7 @@ START_TEST(a_version_1_source_out_of_descriptors_fails_with_errno_and_works_afte
 }
 END_TEST
 
-/* RLRunLoopRun has no result to tell it by: one line, and errno. It is no mistake of the program, so nothing aborts. */
+/* RLRunLoopRun() has no result, so it prints one line and sets errno. That is not misuse, so it does not abort. */
 START_TEST(a_run_for_ever_that_cannot_wait_for_descriptors_says_so)
 {
     atomic_int performed = 0;
@@ -191,7 +191,7 @@ START_TEST(a_run_for_ever_that_cannot_wait_for_descriptors_says_so)
     assert_misuse("RLRunLoopRun", "kRLRunLoopDefaultMode",
                   "cannot watch its descriptors: no descriptors left in this process (EMFILE)");
     drop_source(source);
-    RLRunLoopRun(); /* an empty mode: nothing to say */
+    RLRunLoopRun(); /* an empty mode: nothing to report */
     ck_assert_int_eq(take_diagnostics(), 0);
 }
 END_TEST
@@ -216,7 +216,7 @@ END_TEST
 
 static void ignore(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) {}
 
-/* A thousand of everything comes, is used and goes. */
+/* Creates, uses and drops a thousand of everything. */
 static void live_one_day(void)
 {
     enum { many = 1000 };
@@ -261,7 +261,7 @@ START_TEST(a_long_life_leaves_no_memory_behind)
         live_one_day();
     if (SANITIZED) /* sanitizers keep freed memory, and count leaks themselves */
         return;
-    /* Both grow for some 400 days, and then no more. 16 bytes lost with each timer would be 960 kB, a timer itself 6 MB. */
+    /* Both grow for some 400 days, and then stop. Losing 16 bytes with each timer would be 960 kB, losing whole timers 6 MB. */
     ck_assert_int_le((long)(mallinfo2().uordblks - allocated) / 1024, 400);
     ck_assert_int_lt(resident_kilobytes() - resident, 1500);
 }

@@ -1,5 +1,5 @@
-/* Runs that are begun by CF's names (RLRunLoopRunAsCF, RLRunLoopRunInModeAsCF): the main loop is never empty in a common
- * mode. Each run goes by the name that began it. */
+/* Checks runs that are begun by CF's names (RLRunLoopRunAsCF, RLRunLoopRunInModeAsCF): for them, the main thread's loop is never
+ * empty in a common mode. Each run follows the name that began it. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -74,7 +74,7 @@ static void *run_elsewhere(UNUSED void *info)
 START_TEST(the_loop_of_another_thread_can_be_empty) { join_thread(start_thread(run_elsewhere, NULL)); }
 END_TEST
 
-/* One name's run nested in the other's, from the last source of the mode. */
+/* A run begun by one name is nested in a run begun by the other, by the last source of the mode. */
 static RLRunLoopSourceRef last;
 static RLRunLoopRunResult nested;
 static void run_nested_by_rl(UNUSED void *info)
@@ -107,7 +107,8 @@ START_TEST(each_run_follows_the_name_that_began_it)
 }
 END_TEST
 
-/* A wake-up that an observer causes before the sleep ends is taken by the sleep, which asks whether the mode is empty: not this one. */
+/* A wake-up that an observer causes before the sleep ends is consumed by that sleep, which then checks whether the mode is empty.
+ * In such a run it is not. */
 static char activities[64];
 static void write_down(UNUSED RLRunLoopObserverRef observer, RLRunLoopActivity activity, UNUSED void *info)
 {

@@ -1,10 +1,10 @@
-/* Runs whose mode another thread empties: they end when the last item is invalidated, and sleep on when it is removed. */
+/* Checks runs whose mode another thread empties: they end when the last item is invalidated, and sleep on when it is removed. */
 #include "message-port.h"
 
 enum kind { SIGNALLED, READABLE, TIMER, FUNCTION, DESCRIPTOR, SOCKET, PORT, MESSAGE_PORT, KINDS };
 enum { ROUNDS = 40 };
 
-/* An item that never calls anybody. */
+/* An item that never makes a callback. */
 struct item {
     enum kind kind;
     RLTypeRef object;          /* what clients invalidate; NULL for a function */
@@ -111,7 +111,7 @@ static void invalidate(struct item *item)
     }
 }
 
-/* Gives back all references that the client has. */
+/* Releases all references that the client has. */
 static void release(struct item *item)
 {
     if (item->source != NULL && item->source != item->object)
@@ -129,12 +129,12 @@ static void drop_item(struct item *item)
     close_pipe(item->ends);
 }
 
-/* -- A thread that acts while, or before, the loop of the test sleeps. -- */
+/* -- A thread that acts before the loop of the test sleeps, or while it does -- */
 
 struct helper {
     gate go, done;
     struct item *item, *outer_item;
-    int yields; /* before it acts; negative: once the loop is asleep */
+    int yields; /* before it acts; if negative, it acts once the loop is asleep */
     void (*act)(struct item *item);
 };
 
@@ -167,7 +167,7 @@ static void end_helper(struct helper *helper, pthread_t thread)
     join_thread(thread);
 }
 
-/* Runs while the helper acts on an item. */
+/* Runs the loop while the helper acts on an item. */
 static int run_beside(struct helper *helper, struct item *item, int yields, RLRunLoopMode mode, double seconds)
 {
     helper->item = item;
@@ -255,7 +255,7 @@ START_TEST(a_nested_run_ends_alone)
 }
 END_TEST
 
-/* The outer run is in a step that it goes to sleep after, and its mode is emptied while the nested run sleeps in another one. */
+/* The outer run is in a step after which it goes to sleep. Its mode is emptied while the nested run sleeps in another mode. */
 static void run_nested(void *info)
 {
     struct helper *helper = info;
@@ -304,7 +304,7 @@ static void remove_item(struct item *item)
         RLRunLoopRemoveSource(rl, item->source, kRLRunLoopDefaultMode);
 }
 
-/* As in CFRunLoop: an item that is removed may be on its way to another mode, or come back. */
+/* As in CFRunLoop: an item that is removed may be on its way to another mode, or may be added again. */
 START_TEST(a_run_sleeps_on_when_another_thread_removes_the_last_item)
 {
     if (_i == FUNCTION)
@@ -352,7 +352,7 @@ static void act_on_entry(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopA
     gate_pass(&helper->done);
 }
 
-/* The helper acts when the run has seen that the mode is not empty, and has not yet looked for wake-ups. */
+/* The helper acts when the run has seen that the mode is not empty, but has not yet checked for wake-ups. */
 static void run_and_act_on_entry(enum kind kind, void (*act)(struct item *item))
 {
     static struct helper helper;
@@ -393,7 +393,7 @@ static void release_and_post_stop(struct item *item)
     require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_current, NULL));
 }
 
-/* The loop has the item: nothing is invalidated by that, and the mode is as full as before. */
+/* The loop has its own reference, so this invalidates nothing, and the mode is as full as before. */
 START_TEST(a_run_goes_on_when_another_thread_releases_the_last_reference)
 {
     static struct helper helper;
@@ -409,7 +409,7 @@ END_TEST
 
 static void cancel_queued(struct item *item)
 {
-    /* Queued without waking the loop, so that it is all that keeps the mode when the item has gone. */
+    /* Queued without waking the loop, so that only this function keeps the mode when the item is gone. */
     require(RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, do_nothing, &rl));
     invalidate(item);
     ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, do_nothing, &rl), 1);

@@ -1,4 +1,4 @@
-/* Loops of threads, mode names, and the common modes as a set. */
+/* Checks that each thread has its own loop, how the names of modes are compared, and that the common modes work as a set. */
 #include "harness.h"
 
 static RLRunLoopRef rl;

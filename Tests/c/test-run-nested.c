@@ -1,8 +1,9 @@
-/* Runs inside callbacks of runs: what is re-entered, what is not, and whom Stop stops. */
+/* Checks runs inside callbacks of runs: what is re-entered and what is not, and which run RLRunLoopStop() ends. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
-static RLRunLoopSourceRef keeper; /* no mode used here is ever empty: an inner run ends for the reason under test */
+/* Keeps the modes used here from being empty: an inner run ends for the reason under test. */
+static RLRunLoopSourceRef keeper;
 
 static void set_up(void)
 {
@@ -22,7 +23,7 @@ static RLRunLoopSourceRef add_signalled_source(void (*perform)(void *), void *in
     return source;
 }
 
-/* How a run ends in which `perform` is called once. */
+/* Returns the result of a run in which `perform` is called once. */
 static int32_t run_around(void (*perform)(void *), RLTimeInterval seconds)
 {
     RLRunLoopSourceRef source = add_signalled_source(perform, NULL);
@@ -40,7 +41,7 @@ static void dive_deeper(void *info)
 {
     struct dive *dive = info;
     if (++dive->depth == dive->deepest) {
-        RLRunLoopStop(rl); /* ends the innermost activation only: everyone stops the one below */
+        RLRunLoopStop(rl); /* ends only the innermost run; each callback stops the run that called it */
         return;
     }
     RLRunLoopSourceSignal(dive->source);
@@ -73,7 +74,7 @@ static void *dive_on_this_stack(void *deepest)
     return NULL;
 }
 
-/* More than 16 bits count. They take 40 MB of stack, and many times that with a sanitizer. */
+/* More runs than 16 bits can count. They take 40 MB of stack, and many times that with a sanitizer. */
 START_TEST(seventy_thousand_nested_runs_of_one_source)
 {
     pthread_attr_t attributes;
@@ -99,7 +100,7 @@ START_TEST(stop_of_the_inner_run_leaves_the_outer_alone)
 }
 END_TEST
 
-/* Two Stops in one callback are one: they cannot end the outer run too. */
+/* Two stops in one callback count as one: they must not end the outer run, too. */
 static void stop_twice(UNUSED void *info)
 {
     RLRunLoopStop(rl);
@@ -130,7 +131,7 @@ START_TEST(stop_after_an_inner_run_stops_the_outer)
 }
 END_TEST
 
-/* A Stop meant for the outer run, made before the inner one starts, does not leak into the inner one. */
+/* A stop that is meant for the outer run, made before the inner run begins, must not end the inner run. */
 static void stop_outer_before_inner(UNUSED void *info)
 {
     RLRunLoopStop(rl);
@@ -207,7 +208,8 @@ START_TEST(a_timer_is_not_reentered_but_others_fire_in_the_nested_run)
 }
 END_TEST
 
-/* Both are due in the same pass of the outer run; the nested run fires the second, and the outer pass must know. */
+/* Both timers are due in the same pass of the outer run. The nested run fires the second one, and the outer pass must notice
+ * that. */
 START_TEST(a_due_timer_fired_by_a_nested_run_is_not_fired_again_by_the_outer)
 {
     RLAbsoluteTime now = RLAbsoluteTimeGetCurrent();

@@ -1,4 +1,4 @@
-/* What RLRunLoopRunInMode returns, and what observers see on the way. */
+/* Checks what RLRunLoopRunInMode() returns, and what observers see on the way. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -45,7 +45,7 @@ static void remove_source_and_set_errno(void *info)
     errno = E2BIG;
 }
 
-/* Finished has several reasons (see test-resources.c for the others), and errno tells them apart: 0 is an empty mode. */
+/* Finished has several reasons (see test-resources.c for the others), and errno distinguishes them: 0 is an empty mode. */
 START_TEST(errno_is_0_after_a_run_that_finished_because_the_mode_is_empty)
 {
     errno = E2BIG;

@@ -1,4 +1,4 @@
-/* A sandbox that comes up late: a seccomp filter that denies membarrier(2), by which other threads enter a loop's locks. */
+/* Checks a sandbox that is set up late: a seccomp filter that denies membarrier(2), by which other threads enter a loop's locks. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* For all threads of the process and for good: so only in children. */
+/* Installs a filter for all threads of the process, permanently; therefore only in children. */
 static void deny(int call, int other_call, unsigned error)
 {
     struct sock_filter filter[] = {
@@ -29,8 +29,8 @@ static void deny(int call, int other_call, unsigned error)
 
 /* -- Other threads use a loop that runs -- */
 
-/* Few rounds: without membarrier a thread that takes the loop's lock visits each processor, and waits its turn there on a busy
- * machine. */
+/* Few rounds: without membarrier, a thread that takes the loop's lock visits each processor, and on a busy machine waits for its
+ * turn there. */
 enum { rounds = 25, threads = 3 };
 static struct looper looper;
 static atomic_int fired, performed;
@@ -38,7 +38,7 @@ static atomic_int fired, performed;
 static void *use_the_loop(UNUSED void *info)
 {
     for (int i = 0; i < rounds; i++) {
-        /* Takes the loop's lock from outside. */
+        /* Takes the loop's lock from another thread. */
         RLRunLoopTimerRef timer = make_timer(0, 0, count_timer, &fired);
         RLRunLoopAddTimer(looper.loop, timer, kRLRunLoopDefaultMode);
         RLRelease(timer);
@@ -49,7 +49,7 @@ static void *use_the_loop(UNUSED void *info)
     return NULL;
 }
 
-/* The loop's own thread goes in and out of the same lock meanwhile. */
+/* The loop's own thread takes and releases the same lock meanwhile. */
 static void keep_busy(RLRunLoopTimerRef timer, UNUSED void *info)
 {
     RLRunLoopTimerSetNextFireDate(timer, 0);
@@ -70,7 +70,7 @@ static void use_from_outside(void)
     child_assert(sched_getaffinity(0, sizeof before, &before) == 0);
     use_the_loop(NULL);
     child_assert(sched_getaffinity(0, sizeof after, &after) == 0);
-    child_assert(CPU_EQUAL(&before, &after)); /* the thread may go where it might before */
+    child_assert(CPU_EQUAL(&before, &after)); /* the thread may run wherever it could before */
     drop_timer(busy);
     await_count(&fired, (threads + 2) * rounds);
     child_assert(performed == (threads + 2) * rounds);
@@ -91,7 +91,7 @@ START_TEST(loops_go_on_when_membarrier_is_denied)
 }
 END_TEST
 
-/* Before there is a loop: the locks never count on it. */
+/* Denied before there is a loop: the locks never rely on membarrier. */
 static void deny_first(UNUSED void *info)
 {
     deny(SYS_membarrier, SYS_sched_setaffinity, EPERM);
@@ -116,7 +116,7 @@ static void deny_both_and_use(UNUSED void *info)
     use_from_outside();
 }
 
-/* Nothing could be done right after that, so nothing is: but it is said why. */
+/* The library cannot continue after that, so it ends the process, but says why. */
 START_TEST(a_process_that_may_do_neither_ends_with_a_line_that_says_so)
 {
     char text[512] = "";

@@ -1,5 +1,6 @@
-/* A port with several messages hands out the next one without a pass only if a client cannot tell the difference: a test for each
- * thing that makes one, named after the case of OtherWork (RunLoop+OtherWork.swift) without which it fails. */
+/* Checks that a port with several messages delivers the next one without a pass only if a client cannot tell the difference.
+ * There is a test for each thing that makes one, named after the case of OtherWork (RunLoop+OtherWork.swift) without which it
+ * fails. */
 #include "harness.h"
 
 #include <sys/eventfd.h>
@@ -12,7 +13,7 @@ enum { MESSAGES = 2 };
 static RLRunLoopRef rl;
 static RLPortRef port;
 static RLRunLoopSourceRef port_source;
-/* What the port's function does with the first message. */
+/* Executed in the port's callback for the first message, if set. */
 static void (*deed)(void);
 static int received;
 
@@ -44,7 +45,7 @@ static void tear_down(void)
     RLRelease(port);
 }
 
-/* Until there is nothing left to do. */
+/* Runs until there is nothing left to do. */
 static void run(void) { RLRunLoopRunInMode(MODE, 0.1, 0); }
 
 static void note_info(void *info) { note(info); }
@@ -64,7 +65,7 @@ static void remove_port(void) { RLRunLoopRemoveSource(rl, port_source, MODE); }
 START_TEST(other_loop_a_source_that_left_the_mode_gets_no_further_message_in_it)
 {
     RLRunLoopAddSource(rl, port_source, OTHER);
-    /* Without it the mode would be empty, which ends the run. */
+    /* Without this source the mode would be empty, which ends the run. */
     make_other(0);
     deed = remove_port;
     run();
@@ -125,7 +126,7 @@ END_TEST
 static void queue_function_and_cancel_another(void)
 {
     queue_function();
-    /* Looking for it takes all functions out of the inbox. */
+    /* Looking for functions to cancel takes all of them out of the inbox. */
     RLRunLoopCancelPerformFunction(rl, do_nothing, NULL);
 }
 
@@ -153,7 +154,7 @@ START_TEST(signals_of_a_source_in_two_loops_are_seen_too)
 {
     looper_start(&looper);
     other = make_source(-1, note_info, "other");
-    /* The other loop first: its bitmap is the one that a signal of a source in several loops marks. */
+    /* Added to the other loop first: a signal to a source in several loops marks the bitmap of its first loop. */
     RLRunLoopAddSource(looper.loop, other, OTHER);
     RLRunLoopAddSource(rl, other, MODE);
     deed = signal_other;
@@ -257,8 +258,8 @@ static int file;
 static int lost_file(UNUSED void *info) { return file; }
 static void note_error(UNUSED const char *message, void *info) { note(info); }
 
-/* A source's descriptor is closed and its number given to another file, for which another source comes: the next pass reports the loss.
- * Both are in another mode, so that the one that runs has no descriptor. */
+/* A source's descriptor is closed, its number is reused for another file, and another source is added for that file: the next
+ * pass reports the loss. Both sources are in another mode, so that the mode that runs has no descriptor. */
 static void lose_a_descriptor(void)
 {
     close(file);
@@ -308,7 +309,7 @@ END_TEST
 
 static RLRunLoopSourceRef innermost;
 
-/* A nested run in the port's function performs another source, which belongs to that run's batch. */
+/* A nested run in the port's callback performs another source, which belongs to that run's batch. */
 static void run_nested(void)
 {
     RLRunLoopSourceSignal(innermost);

@@ -1,4 +1,5 @@
-/* POSIX signals: WakeUp, Signal and Stop in a handler, at any moment, and sleeps that a signal interrupts. */
+/* Checks RLRunLoopWakeUp(), RLRunLoopSourceSignal() and RLRunLoopStop() in a POSIX signal handler at any moment, and sleeps that
+ * a signal interrupts. */
 #include "harness.h"
 
 #include <sched.h>
@@ -90,7 +91,7 @@ START_TEST(an_unrelated_signal_keeps_the_deadline)
     ck_assert_int_eq(run_and_interrupt(nothing, 0.5, 0), kRLRunLoopRunTimedOut);
     ck_assert_double_ge(monotonic_seconds() - start, 0.5);
     ck_assert_int_eq(performed, 0);
-    assert_notes("En BT BS BW AW Ex"); /* nobody sees that the sleep was interrupted */
+    assert_notes("En BT BS BW AW Ex"); /* observers do not see that the sleep was interrupted */
     drop_observer(observer);
 }
 END_TEST
@@ -116,7 +117,7 @@ START_TEST(the_same_while_sleeping_on_descriptors)
 }
 END_TEST
 
-/* A handler that runs in the very thread that is in the middle of changing the loop. */
+/* The handler runs on the thread that is in the middle of changing the loop. */
 enum { SIGNALS = SCALED(20000) };
 static atomic_int storm_over;
 
@@ -173,7 +174,7 @@ END_TEST
 START_TEST(a_storm_of_handlers_that_stop_too) { storm(all_five); }
 END_TEST
 
-/* The handler's own loop is asleep, another's is signalled: from a thread that may hold anything. */
+/* The handler signals a source of another loop, on a thread that may hold any lock. */
 static struct looper other;
 static RLRunLoopSourceRef other_source;
 static atomic_int other_performed;
@@ -189,7 +190,7 @@ START_TEST(a_storm_of_handlers_that_wake_another_loop)
     other_source = make_source(7, count_perform, &other_performed);
     RLRunLoopAddSource(other.loop, other_source, kRLRunLoopDefaultMode);
     storm(wake_other);
-    while (RLRunLoopSourceIsSignalled(other_source)) /* the last wake-up is not lost: ends, or the time limit does it */
+    while (RLRunLoopSourceIsSignalled(other_source)) /* if the last wake-up were lost, this would never end */
         sched_yield();
     looper_stop(&other);
     ck_assert_int_ge(other_performed, 1);

@@ -1,4 +1,5 @@
-/* RLSocket: who closes, who releases, when; calls and sends of several threads; mistakes. */
+/* Checks the life of an RLSocket: who closes the descriptor and releases the info, and when; callbacks and sends of several
+ * threads; and that misuse is reported. */
 #include "descriptor.h"
 
 #include <limits.h>
@@ -13,7 +14,7 @@ static RLDataRef ten_bytes;
 
 static void set_up(void)
 {
-    static const uint8_t bytes[10] = {255, 255}; /* of no family of addresses */
+    static const uint8_t bytes[10] = {255, 255}; /* no address family has this number */
     rl = RLRunLoopGetCurrent();
     keeper = make_source(0, do_nothing, &keeper);
     RLRunLoopAddSource(rl, keeper, kRLRunLoopDefaultMode);
@@ -29,7 +30,7 @@ static void tear_down(void)
     close_pipe(ends);
 }
 
-/* -- Ended in its own callback, and by other threads -- */
+/* -- Invalidated in its own callback, and by other threads -- */
 
 static void end_sock(struct sock *ended, UNUSED RLSocketCallBackType type, UNUSED const void *data)
 {
@@ -43,7 +44,7 @@ START_TEST(invalidated_and_released_in_its_own_callback)
     sock_open(&sock, ends[0], kRLSocketReadCallBack | kRLSocketWriteCallBack);
     put(ends[1]);
     ck_assert(poll_once());
-    assert_notes("r"); /* write was due, too */
+    assert_notes("r"); /* the write callback was due, too */
     ck_assert(!poll_once());
     ends[0] = -1;
 }
@@ -55,7 +56,7 @@ static void *run_one_call(void *info)
     sock_add(&sock, RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, 0);
     RLSocketEnableCallBacks(sock.object, kRLSocketWriteCallBack);
     run_once();
-    if (info) { /* the first: in no call any more, but the second has ended after it */
+    if (info) { /* the first thread, which is in no callback by now, although the second callback ended later */
         gate_open(&go[1]);
         gate_pass(&begun[0]);
         RLSocketInvalidate(sock.object);
@@ -75,7 +76,7 @@ static void call_in_turn(struct sock *called, UNUSED RLSocketCallBackType type, 
     }
 }
 
-/* More than fits: it waits until somebody reads. */
+/* Sends more than fits, so this waits until the other end reads. */
 static void *send_much(UNUSED void *info)
 {
     enum { size = 4 << 20 };
@@ -96,7 +97,7 @@ START_TEST(invalidated_while_another_thread_sends_it_stays_open_until_that_is_do
     sock.name = NULL;
     sock.action = call_in_turn;
     sock_make(&sock, ends[0], kRLSocketWriteCallBack);
-    /* The calls of two loops overlap and end in the order in which they began. */
+    /* The callbacks of two loops overlap, and return in the order in which they began. */
     pthread_t first = start_thread(run_one_call, "first");
     gate_pass(&begun[0]);
     pthread_t second = start_thread(run_one_call, NULL);
@@ -105,7 +106,7 @@ START_TEST(invalidated_while_another_thread_sends_it_stays_open_until_that_is_do
     join_thread(second);
     pthread_t sender = start_thread(send_much, NULL);
     struct pollfd some = {.fd = ends[1], .events = POLLIN};
-    ck_assert_int_eq(poll(&some, 1, -1), 1); /* it has begun */
+    ck_assert_int_eq(poll(&some, 1, -1), 1); /* sending has begun */
     gate_open(&begun[0]);
     gate_pass(&go[0]);
     ck_assert(!RLSocketIsValid(sock.object));
@@ -163,7 +164,7 @@ START_TEST(errno_says_why_there_is_no_address)
     errno = 0;
     RLDataRef address = RLSocketCopyAddress(idle);
     RLSocketInvalidate(idle);
-    RLDataRef last = RLSocketCopyAddress(idle); /* the last answer */
+    RLDataRef last = RLSocketCopyAddress(idle); /* the address that it had last */
     ck_assert_int_eq(errno, 0);
     ck_assert(address != NULL && last == address);
     RLSocketInvalidate(pipe);
@@ -194,7 +195,7 @@ END_TEST
 
 /* -- Mistakes -- */
 
-/* A list of sockets by number has room for every number up to the largest. */
+/* A table of sockets indexed by descriptor has room for every number up to the largest. */
 START_TEST(a_number_that_no_descriptor_has_costs_no_memory)
 {
     errno = 0;
@@ -202,7 +203,7 @@ START_TEST(a_number_that_no_descriptor_has_costs_no_memory)
     ck_assert_int_eq(errno, EINVAL);
     assert_misuse("RLSocketCreateWithNative", "sock", NULL);
     RLSocketRef small = RLSocketCreateWithNative(NULL, 1000000, kRLSocketReadCallBack, NULL, NULL);
-    ck_assert(RLSocketIsValid(small)); /* as in CF: found out when its source is added */
+    ck_assert(RLSocketIsValid(small)); /* as in CF: noticed when its source is added */
     RLSocketInvalidate(small);
     RLRelease(small);
 }
@@ -296,7 +297,7 @@ START_TEST(wrong_arguments)
 }
 END_TEST
 
-/* Nobody answers: the listener's queue of clients is full, so the kernel drops who comes. */
+/* The connection is never accepted: the listener's queue is full, so the kernel drops new clients. */
 START_TEST(connecting_that_takes_longer_than_its_time_is_a_timeout)
 {
     struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -314,7 +315,7 @@ START_TEST(connecting_that_takes_longer_than_its_time_is_a_timeout)
     ck_assert_int_eq(RLSocketConnectToAddress(s, address, 0.02), kRLSocketTimeout);
     ck_assert_int_eq(errno, ETIMEDOUT);
     ck_assert(RLSocketIsValid(s));
-    ck_assert_int_eq(fcntl(RLSocketGetNative(s), F_GETFL) & O_NONBLOCK, 0); /* it blocks again */
+    ck_assert_int_eq(fcntl(RLSocketGetNative(s), F_GETFL) & O_NONBLOCK, 0); /* blocking again */
     RLSocketSignature signature = {PF_INET, SOCK_STREAM, 0, address};
     errno = 0;
     ck_assert_ptr_null(RLSocketCreateConnectedToSocketSignature(NULL, &signature, 0, NULL, NULL, 0.02));

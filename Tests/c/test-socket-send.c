@@ -1,4 +1,4 @@
-/* Sending on sockets without waiting, and addresses that are used again. Sending that waits is in test-socket.c. */
+/* Checks sending on sockets without waiting, and addresses that are reused. Sending that waits is in test-socket.c. */
 #include "descriptor.h"
 
 static int ends[2];
@@ -24,7 +24,7 @@ static void tear_down(void)
     close_pipe(ends);
 }
 
-/* What is there to read is `bytes` from `from` on; how much it is. */
+/* Reads everything that is there, which must be `bytes` from offset `from` on. Returns how much it was. */
 static RLIndex take_bytes(RLIndex from)
 {
     static uint8_t buffer[1 << 16];
@@ -47,9 +47,9 @@ START_TEST(errno_says_whether_a_part_was_sent)
     sock_open(&sock, ends[0], kRLSocketNoCallBack);
     for (int i = 0; i < 3; i++) {
         ck_assert_int_eq(RLSocketSendData(sock.object, NULL, data, timeouts[i]), kRLSocketError);
-        ck_assert_int_eq(errno, ETIMEDOUT); /* a part went */
+        ck_assert_int_eq(errno, ETIMEDOUT); /* a part was sent */
         ck_assert_int_eq(RLSocketSendData(sock.object, NULL, data, timeouts[i]), kRLSocketError);
-        ck_assert_int_eq(errno, EAGAIN); /* nothing went */
+        ck_assert_int_eq(errno, EAGAIN); /* nothing was sent */
         RLIndex sent = take_bytes(0);
         ck_assert_int_gt(sent, 0);
         ck_assert_int_lt(sent, SIZE);
@@ -101,7 +101,7 @@ static void send_on(struct sock *called, RLSocketCallBackType type, UNUSED const
         RLSocketEnableCallBacks(called->object, kRLSocketWriteCallBack);
 }
 
-/* The reader is on the same loop: who waited for it would wait for ever. */
+/* The reader is in the same loop: a sender that waited for it would wait forever. */
 START_TEST(all_of_it_is_sent_without_blocking_the_loop)
 {
     for (int blocks = 0; blocks < 2; blocks++) {
@@ -153,7 +153,7 @@ START_TEST(bytes_go_to_an_address)
     require(getsockname(receiver, (struct sockaddr *)&own, &size) == 0);
     RLDataRef address = RLDataCreate(NULL, (const uint8_t *)&own, sizeof own), empty = RLDataCreate(NULL, NULL, 0);
     RLSocketRef s = RLSocketCreate(NULL, PF_INET, SOCK_DGRAM, 0, 0, NULL, NULL);
-    ck_assert_int_eq(RLSocketSendBytes(s, empty, bytes, 5), -1); /* to nobody */
+    ck_assert_int_eq(RLSocketSendBytes(s, empty, bytes, 5), -1); /* without a destination */
     ck_assert_int_eq(errno, EDESTADDRREQ);
     ck_assert_int_eq(RLSocketSendBytes(s, address, bytes, 5), 5);
     char buffer[10];
@@ -207,7 +207,7 @@ static RLSocketRef listen_on(RLDataRef address, RLOptionFlags types)
     return RLSocketCreateWithSocketSignature(NULL, &signature, types, NULL, NULL);
 }
 
-/* The server closes first: its port is in use for a minute by what is left of the connection. */
+/* The server closes first, so what is left of the connection occupies its port for a minute. */
 static void leave_a_closed_connection(RLDataRef address)
 {
     RLSocketRef server = listen_on(address, 0);
@@ -233,7 +233,7 @@ START_TEST(an_address_is_used_again_unless_the_flag_says_no)
     ck_assert_int_eq(errno, EADDRINUSE);
     RLSocketRef again = listen_on(address, 0);
     ck_assert_ptr_nonnull(again);
-    /* Who listens is not pushed aside. */
+    /* A socket that listens is not displaced. */
     ck_assert_ptr_null(listen_on(address, 0));
     ck_assert_int_eq(errno, EADDRINUSE);
     RLSocketInvalidate(again);

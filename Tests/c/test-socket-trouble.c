@@ -1,4 +1,5 @@
-/* RLSocket when things go wrong: no descriptors left, the wrong kind, closed behind its back, signals, forks, many of them. */
+/* Checks RLSocket when something goes wrong: no descriptors left, the wrong kind of file, a descriptor that is closed too early,
+ * signals, forks, and very many sockets. */
 #include "descriptor.h"
 
 #include <signal.h>
@@ -15,7 +16,7 @@ static void set_up(void)
     keeper = make_source(0, do_nothing, &keeper);
     RLRunLoopAddSource(rl, keeper, kRLRunLoopDefaultMode);
     make_pair(ends, SOCK_STREAM);
-    struct sock first = {.name = NULL}; /* the loop makes its own descriptors here */
+    struct sock first = {.name = NULL}; /* the loop opens its own descriptors here */
     sock_open(&first, dup(ends[0]), kRLSocketReadCallBack);
     poll_once();
     sock_drop(&first);
@@ -37,7 +38,7 @@ static rlim_t limit_descriptors(rlim_t limit)
     return old.rlim_cur;
 }
 
-/* So that so many can still be opened; returns the old limit. */
+/* Limits the process to `spare` more descriptors. Returns the old limit. */
 static rlim_t leave_descriptors(int spare)
 {
     int fds[16];
@@ -62,7 +63,7 @@ START_TEST(clients_wait_while_there_are_no_descriptors)
         ck_assert(poll_once());
     int kept = listening.calls;
     ck_assert_int_eq(kept, 3);
-    /* Two or three more tries in 0.12 s. */
+    /* There are two or three more attempts in 0.12 s. */
     ck_assert_int_le(passes_while_idle(), 10);
     ck_assert_int_eq(listening.calls, kept);
     limit_descriptors(old);
@@ -122,7 +123,8 @@ END_TEST
 
 /* -- Limits -- */
 
-/* Every function that makes something, with fewer and fewer descriptors: errors, nothing left open, and it works afterwards. */
+/* Every function that creates a socket, with fewer and fewer descriptors: each fails with an error, leaves nothing open, and
+ * works again afterwards. */
 START_TEST(every_create_function_without_descriptors)
 {
     struct sock listening = {.name = NULL};
@@ -173,7 +175,7 @@ START_TEST(every_create_function_without_descriptors)
 }
 END_TEST
 
-/* A loop that has not got its own two descriptors yet. */
+/* A loop that does not have its own two descriptors yet. */
 static void *use_without_descriptors(UNUSED void *info)
 {
     struct port port = {.name = NULL};
@@ -240,7 +242,7 @@ START_TEST(twenty_thousand_sockets_in_one_loop)
     if (limit.rlim_max >= enough.rlim_max || setrlimit(RLIMIT_NOFILE, &enough) == 0)
         limit.rlim_max = enough.rlim_max;
     limit_descriptors(limit.rlim_max);
-    /* Where the hard limit may not be raised, as many as it allows. */
+    /* If the hard limit may not be raised, as many as it allows. */
     int pairs = (int)(limit.rlim_max - others) / 2;
     ck_assert_int_ge(pairs, 2000);
     for (int i = 0; i < pairs; i++) {
@@ -269,7 +271,7 @@ START_TEST(twenty_thousand_sockets_in_one_loop)
 }
 END_TEST
 
-/* -- Closed behind its back -- */
+/* -- A descriptor that is closed while its socket is valid -- */
 
 START_TEST(a_closed_number_is_reported_once)
 {
@@ -287,7 +289,7 @@ START_TEST(a_closed_number_is_reported_once)
 }
 END_TEST
 
-/* The kernel has just said that the number is free: a socket that still claims it is wrong. */
+/* The kernel has just handed out the number as a free one, so a socket that still claims it is wrong. */
 START_TEST(a_new_socket_is_not_taken_for_one_that_was_closed_behind_its_back)
 {
     struct sock old = {.name = "old"}, new = {.name = "new"};
@@ -302,7 +304,7 @@ START_TEST(a_new_socket_is_not_taken_for_one_that_was_closed_behind_its_back)
     ck_assert_int_eq(take_diagnostics(), 1);
     ck_assert(!RLSocketIsValid(old.object));
     sock_drop(&old);
-    ck_assert(is_open(fd)); /* it is the new one's */
+    ck_assert(is_open(fd)); /* it is the new socket's */
     RLSocketRef again = RLSocketCreateWithNative(NULL, fd, 0, NULL, NULL);
     ck_assert_ptr_eq(again, new.object);
     RLRelease(again);
@@ -373,7 +375,7 @@ END_TEST
 static struct sock family;
 static void use_in_child(UNUSED void *info)
 {
-    /* Its own epoll: the parent's is not touched. */
+    /* The child has its own epoll, so the parent's is not affected. */
     put(ends[1]);
     child_assert(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 1) == kRLRunLoopRunHandledSource);
     child_assert(family.bytes == 1);

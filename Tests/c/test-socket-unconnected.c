@@ -1,6 +1,6 @@
-/* Stream sockets that are in a loop before they are connected or listening. The kernel says of such a socket that it has
- * been hung up, all the time and to everybody: that must not keep the loop busy, and what happens to the socket later must
- * be noticed, whoever does it and by whichever call. */
+/* Checks stream sockets that are in a loop before they are connected or listening. The kernel reports such a socket as hung up
+ * all the time. That must not keep the loop busy, and what happens to the socket later must be noticed, whichever thread does it
+ * and by whichever call. */
 #include "descriptor.h"
 
 #include <poll.h>
@@ -25,7 +25,7 @@ static int new_socket(int flags)
     return fd;
 }
 
-/* To a free port of 127.0.0.1, or to a free abstract name, which the kernel picks. */
+/* Binds to a free port of 127.0.0.1, or to a free abstract name, which the kernel chooses. */
 static void bind_somewhere(int fd)
 {
     struct sockaddr_in inet = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -69,7 +69,7 @@ static void set_up(void)
 
 static void tear_down(void) { drop_source(keeper); }
 
-/* Several passes, of which one sleeps: nobody is called. */
+/* Makes several passes, one of which sleeps: no callback is called. */
 static void look_at_it(void)
 {
     ck_assert(!poll_once());
@@ -109,7 +109,7 @@ static void open_client(struct connecting *it, RLOptionFlags types)
     sock_open(&it->sock, it->fd, types);
 }
 
-/* What is to come after connecting, the other end having sent a byte. */
+/* The callbacks to expect after connecting, when the other end has sent a byte. */
 static const struct {
     RLOptionFlags types;
     const char *calls;
@@ -212,7 +212,7 @@ START_TEST(a_socket_that_was_looked_at_first_works_when_it_listens)
             listen_by_object(sock.object);
         } else {
             bind_somewhere(fd);
-            look_at_it(); /* bound is not listening */
+            look_at_it(); /* a bound socket does not listen */
             require(listen(fd, 8) == 0);
         }
         if (round & 4)
@@ -220,7 +220,7 @@ START_TEST(a_socket_that_was_looked_at_first_works_when_it_listens)
         int client = connect_to(fd);
         run_once();
         ck_assert_str_eq(notes, _i ? "r" : "a");
-        /* It is level-triggered again, and edges are not missed. */
+        /* The source is level-triggered again, and no edge is missed. */
         if (_i) {
             run_once();
             ck_assert_str_eq(notes, "r r");
@@ -244,8 +244,8 @@ END_TEST
 
 static double seconds_of(struct timeval time) { return (double)time.tv_sec + 1e-6 * (double)time.tv_usec; }
 
-/* Sockets of each type, a descriptor object and a source of version 1. The kernel tells a loop when a TCP socket has been
- * connected, so it sleeps through; a UNIX socket is looked at now and then, more and more seldom. */
+/* Sockets with each type of callback, a descriptor object and a version-1 source. The kernel notifies a loop when a TCP socket
+ * has been connected, so the loop sleeps all the time. A UNIX socket is checked from time to time, at growing intervals. */
 START_TEST(one_that_is_not_connected_costs_nothing)
 {
     static const RLOptionFlags types[] = {kRLSocketReadCallBack,    kRLSocketDataCallBack,  kRLSocketAcceptCallBack,
@@ -381,7 +381,7 @@ END_TEST
 
 /* -- Back and forth, modes -- */
 
-/* A connection can be dissolved, and the socket connected again. */
+/* A connection is dissolved, and the socket is connected again. */
 START_TEST(connected_again)
 {
     begin(AF_INET);

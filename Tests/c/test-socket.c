@@ -1,4 +1,4 @@
-/* RLSocket: data, clients, connections, sending. What CFSocket does, too, is in Tests/conformance. */
+/* Checks RLSocket: data, clients, connections, sending. What CFSocket does, too, is tested in Tests/conformance. */
 #include "descriptor.h"
 
 #include <signal.h>
@@ -69,10 +69,10 @@ START_TEST(a_half_closed_stream_can_still_be_written)
     sock_open(&sock, ends[0], kRLSocketReadCallBack);
     put(ends[1]);
     ck_assert_int_eq(shutdown(ends[1], SHUT_WR), 0);
-    for (int i = 0; i < 3; i++) /* a byte is left: it goes on */
+    for (int i = 0; i < 3; i++) /* a byte is left, so the callback is repeated */
         ck_assert(poll_once());
     take(ends[0]);
-    ck_assert(poll_once()); /* the end, once */
+    ck_assert(poll_once()); /* end-of-stream, once */
     ck_assert_int_eq(read(ends[0], notes, 1), 0);
     notes[0] = 0;
     ck_assert_int_le(passes_while_idle(), 3);
@@ -88,7 +88,7 @@ START_TEST(a_half_closed_stream_can_still_be_written)
 }
 END_TEST
 
-/* RST: there were bytes that nobody had read. */
+/* The client closes with a linger time of 0, so the connection is reset (RST). */
 START_TEST(a_reset_is_reported_as_the_end)
 {
     struct sock listening = {.name = NULL};
@@ -126,7 +126,7 @@ START_TEST(a_reset_that_a_read_callback_finds_does_not_spin)
     char byte;
     ck_assert_int_eq(read(listening.accepted, &byte, 1), -1);
     ck_assert_int_eq(errno, ECONNRESET);
-    run_once(); /* now it is an end */
+    run_once(); /* by now it is end-of-stream */
     notes[0] = 0;
     ck_assert_int_le(passes_while_idle(), 3);
     RLDataRef data = make_data(10);
@@ -184,7 +184,7 @@ START_TEST(sending_more_than_fits_waits_for_room_until_its_time_is_over)
     ck_assert_int_eq(RLSocketSendData(sock.object, NULL, data, 0.05), kRLSocketError);
     ck_assert_int_eq(errno, ETIMEDOUT);
     ck_assert_double_ge(monotonic_seconds() - begun, 0.05);
-    /* Full, and not to wait: nothing at all is sent. */
+    /* The buffer is full and there is no time to wait, so nothing at all is sent. */
     ck_assert_int_eq(RLSocketSendData(sock.object, NULL, data, 0), kRLSocketError);
     ck_assert_int_eq(errno, EAGAIN);
     ck_assert_int_eq(RLSocketSendData(sock.object, NULL, data, -5), kRLSocketError);
@@ -211,7 +211,7 @@ static void *read_all(void *expected)
 
 START_TEST(what_is_sent_in_parts_arrives_whole)
 {
-    /* With a time; without one, where the descriptor blocks. */
+    /* With a time limit, and then without one, on a blocking descriptor. */
     for (int way = 0; way < 2; way++) {
         RLDataRef data = make_data(3 << 20);
         if (way == 1)
@@ -240,7 +240,7 @@ START_TEST(a_message_is_sent_whole_or_not_at_all)
         sent++;
     ck_assert_int_eq(errno, EAGAIN);
     ck_assert_int_eq(RLSocketSendData(sock.object, NULL, small, 0.01), kRLSocketError);
-    ck_assert_int_eq(errno, EAGAIN); /* nothing went, however long it waited */
+    ck_assert_int_eq(errno, EAGAIN); /* nothing was sent, however long it waited */
     ck_assert_int_eq(RLSocketSendData(sock.object, NULL, nothing, 0.01), kRLSocketError);
     ck_assert_int_eq(errno, EAGAIN);
     ck_assert_int_eq(drain_fd(pair[1]), sent * 100L);
@@ -255,7 +255,7 @@ START_TEST(a_message_is_sent_whole_or_not_at_all)
 }
 END_TEST
 
-/* How many messages of no bytes are there. */
+/* Reads all messages. Returns how many of them were empty. */
 static int take_empty_messages(int fd)
 {
     char buffer[256];
@@ -283,7 +283,7 @@ START_TEST(a_message_of_no_bytes_is_not_lost_when_it_has_to_wait)
         while (RLSocketSendData(sock.object, NULL, small, 0) == kRLSocketSuccess) {}
         pthread_t reader = start_thread(make_room, &pair[1]);
         ck_assert_int_eq(RLSocketSendData(sock.object, NULL, nothing, 100), kRLSocketSuccess);
-        join_thread(reader); /* it stops when there is nothing: there may be more by now */
+        join_thread(reader); /* the reader stops when there is nothing, so there may be more by now */
         ck_assert_int_eq(empty_messages + take_empty_messages(pair[1]), 1);
     }
     RLRelease(small);
@@ -333,7 +333,7 @@ START_TEST(connecting_in_the_background_calls_back_once)
     struct sock listening = {.name = "l"};
     RLDataRef address = listening_address(&listening);
     open_unconnected(kRLSocketReadCallBack | kRLSocketConnectCallBack | kRLSocketWriteCallBack);
-    ck_assert_int_le(passes_while_idle(), 4); /* an unconnected socket says hang-up all the time */
+    ck_assert_int_le(passes_while_idle(), 4); /* an unconnected socket reports a hang-up all the time */
     ck_assert_int_eq(sock.calls, 0);
     ck_assert_int_eq(RLSocketConnectToAddress(sock.object, address, -1), kRLSocketSuccess);
     while (sock.calls + listening.calls < 3)
@@ -374,7 +374,7 @@ START_TEST(a_refused_connection_is_reported_with_its_error)
 }
 END_TEST
 
-/* The socket is in the batch, unconnected, when another callback connects it. */
+/* The loop has fetched the socket's event as an unconnected socket when another callback connects it. */
 static RLDataRef address_to_connect;
 static void stop_when_called(UNUSED struct sock *called, UNUSED RLSocketCallBackType type, UNUSED const void *data)
 {

@@ -1,4 +1,4 @@
-/* Signalled sources of equal order: the first signal goes first. */
+/* Checks that signalled sources of equal order perform in the order of their first signals. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -17,7 +17,8 @@ static void letter_performs(void *info)
         RLRunLoopSourceSignal(letter->source);
 }
 
-/* What is signalled in this order is performed in that one; in runs that return after each source, too. */
+/* Signals sources in the order `signals`, before they are added if `late`, and asserts that they perform in the order `expected`,
+ * also in runs that return after each source. */
 static void signal_and_run(const char *signals, int again, bool returning, bool late, const char *expected)
 {
     struct letter letters[4];
@@ -62,7 +63,7 @@ START_TEST(a_source_that_signals_itself_does_not_keep_one_of_equal_order_waiting
 {
     rl = RLRunLoopGetCurrent();
     signal_and_run("AB", 3, true, false, "A B A B A B A B");
-    /* Beyond the first word of the bitmap of pending signals. */
+    /* Positions beyond the first word of the bitmap of pending signals. */
     RLRunLoopSourceRef others[100];
     for (int i = 0; i < 100; i++) {
         others[i] = make_source(0, do_nothing, NULL);
