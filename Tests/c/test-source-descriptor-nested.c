@@ -1,4 +1,4 @@
-/* Sources on descriptors whose callbacks run the loop, and a loop whose own descriptors somebody has closed. */
+/* Checks version-1 sources whose callbacks run the loop, and a loop whose own descriptors the program has closed. */
 #include "harness.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@ static void leave_ready_and_run(UNUSED void *info)
 {
     char byte;
     if (++calls > 1000)
-        while (read(ends[0], &byte, 1) == 1) {} /* or this would never end */
+        while (read(ends[0], &byte, 1) == 1) {} /* otherwise this would never end */
     if (depth == 0)
         run_nested();
 }
@@ -49,7 +49,7 @@ static void read_one(UNUSED void *info)
     char byte;
     calls++;
     if (depth == 0) {
-        run_nested(); /* which reads it */
+        run_nested(); /* the nested run reads the byte */
         return;
     }
     if (read(ends[0], &byte, 1) != 1)
@@ -60,7 +60,7 @@ static void read_behind_nested_run(void *info)
 {
     char byte;
     if (depth == 0 && calls > 0 && read(ends[0], &byte, 1) != 1)
-        empty_reads++; /* called by the outer run for what the nested one has read */
+        empty_reads++; /* the outer run calls it for what the nested run has read */
     else
         read_one(info);
 }
@@ -78,7 +78,7 @@ START_TEST(a_source_is_not_called_again_for_what_a_nested_run_has_read)
 }
 END_TEST
 
-/* -- A program that closes what it does not know, as daemons do -- */
+/* -- A program that closes every descriptor that it does not know, as daemons do -- */
 
 static int close_descriptors_of_loops(void)
 {

@@ -1,5 +1,5 @@
-/* Descriptors that were ready together are served without asking the kernel again, one a pass. Whatever else is called
- * meanwhile may have read what was reported, so then the kernel is asked. */
+/* Checks that descriptors which were ready together are served one per pass, without asking the kernel again. Whatever else is
+ * called in between may have read what was reported, so then the kernel is asked again. */
 #include "harness.h"
 
 #define MODE kRLRunLoopDefaultMode
@@ -9,7 +9,7 @@ enum { FIRST, SECOND, THIRD, COUNT };
 static RLRunLoopRef rl;
 static int pipes[COUNT][2];
 static RLRunLoopSourceRef sources[COUNT], signalled;
-/* What the function of the first descriptor does. */
+/* Executed in the callback of the first descriptor. */
 static void (*deed)(void);
 
 static void read_byte(int number)
@@ -65,7 +65,7 @@ static void tear_down(void)
     }
 }
 
-/* The second one is not called, as there is nothing to read any more. */
+/* Asserts that the second source does not perform, because there is nothing left to read. */
 static void expect_second_left_out(void)
 {
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, false), kRLRunLoopRunStopped);
@@ -130,7 +130,7 @@ static void add_observer(void)
     RLRelease(observer);
 }
 
-/* It observes the next pass alone, so nothing but its own call tells the loop. */
+/* The observer is called once, in the next pass. Only that call tells the loop that what was reported may be outdated. */
 START_TEST(after_an_observer)
 {
     observed = _i ? kRLRunLoopBeforeSources : kRLRunLoopBeforeTimers;

@@ -1,4 +1,5 @@
-/* Descriptors that are closed, reused, shared, always ready, or never were: no spin, no mix-up, no crash. */
+/* Checks descriptors that are closed, reused, shared, always ready, or never were valid: the loop must not spin, confuse them, or
+ * crash. */
 #include "harness.h"
 
 #include <fcntl.h>
@@ -19,7 +20,7 @@ static void tear_down(void) { drop_source(keeper); }
 
 static int poll_once(void) { return RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1); }
 
-/* A run with nothing to do must be asleep for most of its time: processor time, not the clock, tells. */
+/* Asserts that a run with nothing to do sleeps most of the time, measured in processor time instead of by the clock. */
 static void assert_sleeps(void)
 {
     struct timespec before, after;
@@ -29,7 +30,7 @@ static void assert_sleeps(void)
     ck_assert_double_lt((double)(after.tv_sec - before.tv_sec) + (double)(after.tv_nsec - before.tv_nsec) * 1e-9, 0.15);
 }
 
-/* Opens a pipe whose reading end has this number. */
+/* Opens a pipe whose read end has this number. */
 static void make_pipe_at(int number, int ends[2])
 {
     make_pipe(ends);
@@ -63,7 +64,7 @@ START_TEST(a_reused_number_belongs_to_the_new_source)
 }
 END_TEST
 
-/* The program closes first and invalidates late: by then the number is somebody else's registration. */
+/* The program closes the descriptor first and invalidates the source late: by then the number belongs to another registration. */
 START_TEST(invalidating_after_close_leaves_the_new_owner_of_the_number_watched)
 {
     int old_ends[2], new_ends[2];
@@ -106,11 +107,12 @@ START_TEST(closed_before_invalidate_does_no_harm)
 }
 END_TEST
 
-/* epoll watches open files, not numbers: a duplicate keeps a closed number reporting for ever, and DEL of it fails. */
+/* epoll watches open files, not numbers: a duplicate keeps a closed number reporting without limit, and EPOLL_CTL_DEL of it
+ * fails. */
 START_TEST(closed_before_invalidate_with_a_duplicate_open_does_not_spin)
 {
     int ends[2], idle_ends[2];
-    struct watch watch = {0}, idle = {0}; /* with the idle one watched the loop goes on sleeping in epoll */
+    struct watch watch = {0}, idle = {0}; /* with `idle` watched, the loop continues to sleep in epoll */
     make_pipe(ends);
     make_pipe(idle_ends);
     watch_fd(&watch, ends[0], 0);
@@ -135,7 +137,7 @@ END_TEST
 static struct watch swapped, swapped_in;
 static int swapped_in_ends[2];
 
-/* Ends the other watch and gives its number to a pipe with nothing in it. */
+/* Ends the other watch, and reuses its number for a pipe with nothing in it. */
 static void swap_the_other(void *info)
 {
     watch_perform(info);
@@ -195,7 +197,7 @@ START_TEST(dev_null_and_regular_files_are_always_ready)
 }
 END_TEST
 
-/* Always ready must not mean alone: the others get their turn, too. */
+/* A file that is always ready must not keep others from having their turn. */
 START_TEST(an_always_ready_file_does_not_starve_a_pipe_or_a_timer)
 {
     int ends[2];
@@ -219,7 +221,7 @@ START_TEST(an_always_ready_file_does_not_starve_a_pipe_or_a_timer)
 }
 END_TEST
 
-/* A number that is no descriptor: the source never performs, and the loop neither spins nor dies of it. */
+/* Watches a number that is no descriptor: the source never performs, and the loop neither spins nor crashes. */
 static void watch_bad_number(int number, bool is_reported)
 {
     struct watch watch = {0};
@@ -231,10 +233,10 @@ static void watch_bad_number(int number, bool is_reported)
     assert_sleeps();
     ck_assert_int_eq(watch.performed, 0);
     drop_source(watch.source);
-    ck_assert_int_eq(take_diagnostics(), 0); /* nothing more, in no pass */
+    ck_assert_int_eq(take_diagnostics(), 0); /* nothing more is reported, in any pass */
 }
 
-/* RLRunLoopSource.h: a negative number is no descriptor, and no mistake. */
+/* As RLRunLoopSource.h says, a negative number is no descriptor, and no misuse. */
 START_TEST(a_negative_number_is_never_ready)
 {
     struct watch second = {0};

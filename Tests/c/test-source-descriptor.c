@@ -1,4 +1,4 @@
-/* Version-1 sources: the loop watches a descriptor, level-triggered, and never reads it. */
+/* Checks version-1 sources: the loop watches a descriptor, level-triggered, and never reads from it. */
 #include "harness.h"
 
 #include <sys/eventfd.h>
@@ -19,7 +19,7 @@ START_TEST(bytes_there_before_add_are_seen_and_not_read)
     ck_assert_int_eq(write(ends[1], "sixteen bytes...", 16), 16);
     watch_fd(&watch, ends[0], 0);
     ck_assert_int_eq(run_for_source(), kRLRunLoopRunHandledSource);
-    ck_assert_int_eq(run_for_source(), kRLRunLoopRunHandledSource); /* level: still there */
+    ck_assert_int_eq(run_for_source(), kRLRunLoopRunHandledSource); /* level-triggered: the bytes are still there */
     ck_assert_int_eq(watch.performed, 2);
     ck_assert_int_eq(read(ends[0], bytes, sizeof bytes), 16);
     ck_assert_int_eq(run_for_source(), kRLRunLoopRunTimedOut);
@@ -69,7 +69,7 @@ START_TEST(a_byte_wakes_a_sleeping_loop)
 }
 END_TEST
 
-/* Step 5 of the guide: what is ready when the loop comes to it is handled without waiting. */
+/* Step 5: a descriptor that is ready when the loop reaches it is handled without waiting. */
 START_TEST(a_ready_descriptor_is_handled_without_waiting)
 {
     int ends[2];
@@ -98,7 +98,7 @@ START_TEST(two_sources_on_one_descriptor_both_perform)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
     ck_assert_int_gt(one.performed, 0);
     ck_assert_int_gt(other.performed, 0);
-    drop_source(one.source); /* the other goes on */
+    drop_source(one.source); /* the other one continues */
     int before = other.performed;
     ck_assert_int_eq(run_for_source(), kRLRunLoopRunHandledSource);
     ck_assert_int_eq(other.performed, before + 1);
@@ -184,7 +184,7 @@ static void end_victim_once(void *info)
 static void invalidate_watch(struct watch *watch) { RLRunLoopSourceInvalidate(watch->source); }
 static void remove_watch(struct watch *watch) { RLRunLoopRemoveSource(rl, watch->source, kRLRunLoopDefaultMode); }
 
-/* Whichever of the two comes first ends the other: exactly one performs, though both were ready in one fetch. */
+/* Whichever of the two performs first ends the other: exactly one performs, although both were reported together. */
 static void one_of_two_ready(void (*end)(struct watch *))
 {
     int ends[2][2];
@@ -197,10 +197,10 @@ static void one_of_two_ready(void (*end)(struct watch *))
         watches[i].source = make_port_source(0, watch_port, end_victim_once, &watches[i]);
         RLRunLoopAddSource(rl, watches[i].source, kRLRunLoopDefaultMode);
     }
-    /* The second of two on the list may come first: try it either way round. */
+    /* Either of the two may be served first. */
     victim = &watches[1];
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1);
-    if (watches[1].performed) { /* it ended itself, having come first: the other is ready still */
+    if (watches[1].performed) { /* it was served first, and ended itself: the other one is still ready */
         ck_assert_int_eq(watches[0].performed, 0);
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0);
         ck_assert_int_eq(watches[0].performed, 1);
@@ -293,8 +293,8 @@ START_TEST(adding_from_another_thread_is_seen_by_a_sleeping_loop)
     watch.fd = ends[0];
     watch.source = make_port_source(0, watch_port, watch_perform, &watch);
     RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL);
-    RLRunLoopAddSource(rl, keeper,
-                       kRLRunLoopDefaultMode); /* the loop sleeps with no descriptor at all when the first arrives */
+    /* The loop sleeps without any descriptor when the first one is added. */
+    RLRunLoopAddSource(rl, keeper, kRLRunLoopDefaultMode);
     pthread_t thread = start_thread(add_while_asleep, &watch);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 1), kRLRunLoopRunHandledSource);
     join_thread(thread);
@@ -305,7 +305,7 @@ START_TEST(adding_from_another_thread_is_seen_by_a_sleeping_loop)
 }
 END_TEST
 
-/* -- Between two descriptors that were reported together: what a pass would do is done -- */
+/* -- Between two descriptors that were reported together, everything that a pass would do is done -- */
 
 enum { READY_TOGETHER = 4 };
 static struct watch together[READY_TOGETHER];
@@ -314,8 +314,8 @@ static int told_together;
 
 static void note_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { note("timer"); }
 
-/* Due when it is added: the date of now is a moment ahead of the loop's clock, so that the next descriptor may be
- * first. */
+/* The timer is due when it is added. The current date would be a moment ahead of the loop's clock, so that the next descriptor
+ * might be served first. */
 static void add_due_timer(void)
 {
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() - 1e-3, 0, note_timer, NULL);
@@ -323,7 +323,7 @@ static void add_due_timer(void)
     RLRelease(timer);
 }
 
-/* By the second of them: whether there are timers was asked before. */
+/* The second of them adds the timer, after the loop has checked whether there are timers. */
 static void note_and_add_timer(void *info)
 {
     watch_perform(info);
@@ -335,7 +335,7 @@ static void note_and_add_timer(void *info)
 
 START_TEST(timer_that_is_added_is_due_before_the_next_descriptor)
 {
-    if (_i) { /* the loop has had timers: adding one more takes no memory */
+    if (_i) { /* the loop has had timers before, so adding one more takes no memory */
         add_due_timer();
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false);
         assert_notes("timer");

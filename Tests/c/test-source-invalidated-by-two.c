@@ -1,5 +1,5 @@
-/* Two threads invalidate one source at the same time: once RLRunLoopSourceInvalidate has returned on a loop's own thread, the source
- * performs there no more, however far the other thread has come. */
+/* Checks two threads that invalidate one source at the same time: once RLRunLoopSourceInvalidate() has returned on a loop's own
+ * thread, the source does not perform there again, however far the other thread has got. */
 #include "harness.h"
 
 enum { LOOPERS = 3, ROUNDS = SCALED(400) };
@@ -20,8 +20,8 @@ static void *invalidate_each_round(UNUSED void *info)
     return NULL;
 }
 
-/* The descriptor stays readable, so each pass performs the source as long as the loop has it. The other loops give the other thread
- * something to do before it comes to this one. */
+/* The descriptor stays readable, so each pass performs the source as long as the loop has it. The other loops give the other
+ * thread something to do before it reaches this loop. */
 START_TEST(a_source_that_another_thread_is_invalidating_performs_no_more_on_the_thread_that_has_done_so_too)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();

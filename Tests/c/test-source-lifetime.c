@@ -1,4 +1,4 @@
-/* Version-0 sources: context, retain and release, invalidation at the ugly moments. */
+/* Checks version-0 sources: their context with its retain and release callbacks, equality, and invalidation inside callbacks. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -57,7 +57,7 @@ END_TEST
 
 static int no_port(UNUSED void *info) { return -1; }
 
-/* As in CF: the version says how large the caller's struct is, and afterwards which struct it is. */
+/* As in CF, the version says how large the caller's struct is, and afterwards which struct was stored in it. */
 START_TEST(a_context_of_the_other_version_is_copied_as_far_as_it_fits)
 {
     struct record record = {0};
@@ -167,7 +167,7 @@ static void invalidate_self(void *info)
     struct record *record = info;
     record->performed++;
     RLRunLoopSourceInvalidate(record->source);
-    ck_assert_int_eq(record->cancelled, 1); /* at once, not after the callback */
+    ck_assert_int_eq(record->cancelled, 1); /* immediately, not after the callback */
     ck_assert(!RLRunLoopSourceIsValid(record->source));
     RLRunLoopSourceSignal(record->source);
     RLRunLoopAddSource(rl, record->source, kRLRunLoopDefaultMode);
@@ -221,7 +221,7 @@ START_TEST(release_self_in_callback_leaves_it_with_the_loop)
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
     ck_assert_int_eq(record.life.releases, 0);
     ck_assert(RLRunLoopContainsSource(rl, record.source, kRLRunLoopDefaultMode));
-    RLRunLoopSourceInvalidate(record.source); /* the loop's reference was the last */
+    RLRunLoopSourceInvalidate(record.source); /* the loop had the last reference */
     ck_assert_int_eq(record.life.releases, 1);
 }
 END_TEST
@@ -274,9 +274,9 @@ START_TEST(an_equal_source_counts_as_contained_and_is_not_added)
 }
 END_TEST
 
-/* -- Of equal sources that are added at one moment a mode takes the first. */
+/* -- If equal sources are added at the same moment, a mode takes the first -- */
 
-static RLRunLoopSourceRef rival; /* added while the other one's equal function runs */
+static RLRunLoopSourceRef rival; /* added while the other one's equal callback runs */
 static RLRunLoopMode rival_mode;
 
 static void *add_rival(UNUSED void *info)
@@ -305,7 +305,7 @@ START_TEST(of_equal_sources_that_are_added_at_one_moment_a_mode_takes_the_first)
     RLRunLoopSourceRef witness = RLRunLoopSourceCreate(NULL, 0, &context), sources[2];
     RLRunLoopAddSource(rl, witness, mode);
     for (int i = 0; i < 2; i++) {
-        records[i].life.retains = 5; /* what they are compared by */
+        records[i].life.retains = 5; /* the value by which they are compared */
         context.info = &records[i];
         sources[i] = RLRunLoopSourceCreate(NULL, 0, &context);
     }
@@ -327,7 +327,7 @@ START_TEST(of_equal_sources_that_are_added_at_one_moment_a_mode_takes_the_first)
 }
 END_TEST
 
-/* -- Each source is compared once, whatever comes and goes meanwhile. */
+/* -- Each source is compared once, whatever is added and removed meanwhile -- */
 
 static RLRunLoopSourceRef passer_by;
 static bool passer_by_stays;
@@ -372,7 +372,7 @@ START_TEST(each_source_is_compared_once_while_others_come_and_go)
         RLRunLoopAddCommonMode(rl, mode);
     else
         RLRunLoopAddSource(rl, sources[1], mode);
-    ck_assert_int_eq(questions, may_be_equal ? 2 : 1); /* sources[0], and the one that has come meanwhile */
+    ck_assert_int_eq(questions, may_be_equal ? 2 : 1); /* sources[0], and the one that was added meanwhile */
     ck_assert(RLRunLoopContainsSource(rl, sources[1], mode));
     for (int i = 0; i < 2; i++)
         drop_source(sources[i]);

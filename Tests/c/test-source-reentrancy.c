@@ -1,5 +1,5 @@
-/* Batches of sources and what callbacks do to them: nested runs, one callback reading what another was reported for,
- * and callbacks of the context that use the library themselves. */
+/* Checks what callbacks may do to a batch of sources: run the loop, read what another source was reported for, and use the
+ * library from callbacks of the context. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -46,7 +46,7 @@ static void note_and_signal_again(void *info)
     }
 }
 
-/* Performed in the nested run and signalled once more there: that signal is not lost on the outer batch. */
+/* The source performs in the nested run and is signalled again there: the outer batch must not lose that signal. */
 START_TEST(a_source_signalled_again_in_a_nested_run_is_performed_again)
 {
     RLRunLoopSourceRef outer = add_signalled_source(1, note_and_run_nested, "A");
@@ -60,7 +60,7 @@ START_TEST(a_source_signalled_again_in_a_nested_run_is_performed_again)
 }
 END_TEST
 
-/* Both are ready in one fetch; the first one's perform runs the loop, which serves the second. */
+/* Both descriptors are reported together. The first one's callback runs the loop, which serves the second. */
 static struct watch both[2];
 static void read_and_run_nested(void *info)
 {
@@ -109,8 +109,8 @@ static void read_both(void *info)
             ck_assert_int_eq(errno, EAGAIN);
 }
 
-/* What the kernel said about the second is no longer true when its turn comes: RLRunLoopSource.h says so. It may be
- * called in vain, once: not again, and the loop sleeps afterwards. */
+/* What the kernel reported about the second descriptor is outdated when its turn comes. As RLRunLoopSource.h says, it may be
+ * called in vain, but only once, and the loop sleeps afterwards. */
 START_TEST(a_descriptor_that_another_callback_has_read_empty_is_called_in_vain_at_most_once)
 {
     int ends[2][2];
@@ -148,7 +148,7 @@ static RLRunLoopSourceRef known;
 static int equal_calls;
 static RLBoolean equal_and_use_loop(const void *one, const void *other)
 {
-    if (equal_calls++ == 0) { /* not for ever */
+    if (equal_calls++ == 0) { /* only once, or it would recurse forever */
         RLRunLoopContainsSource(rl, known, kRLRunLoopDefaultMode);
         RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, do_nothing, NULL);
         RLRunLoopSourceRef third = make_source(9, do_nothing, &equal_calls);
@@ -177,7 +177,7 @@ START_TEST(equal_and_hash_callbacks_may_use_the_loop)
     }
     ck_assert_int_gt(equal_calls, 0);
     for (int i = 0; i < 3; i++)
-        ck_assert(RLRunLoopContainsSource(rl, sources[i], kRLRunLoopDefaultMode)); /* the second by equality */
+        ck_assert(RLRunLoopContainsSource(rl, sources[i], kRLRunLoopDefaultMode)); /* the second one by equality */
     RLRunLoopRemoveSource(rl, sources[1], kRLRunLoopDefaultMode);
     ck_assert(!RLRunLoopContainsSource(rl, sources[0], kRLRunLoopDefaultMode)); /* removed by equality */
     for (int i = 0; i < 3; i++)

@@ -1,4 +1,4 @@
-/* Version-0 sources: the signal, the order, the batch. */
+/* Checks version-0 sources: how a signal is kept, in which order sources perform, and what callbacks may do to a batch. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -154,7 +154,7 @@ START_TEST(a_source_invalidated_by_an_earlier_one_of_the_batch_is_not_performed)
 }
 END_TEST
 
-/* The batch holds the last reference: the object must live until the batch is done with it. */
+/* The batch has the last reference, so the object must live until the batch is done with it. */
 START_TEST(a_source_released_by_an_earlier_one_of_the_batch_is_not_touched)
 {
     RLRunLoopSourceRef first = add_source(1, invalidate_and_release_victim, "releaser"),
@@ -255,7 +255,7 @@ START_TEST(adding_from_another_thread_wakes_the_loop_for_a_signalled_source)
     RLRunLoopSourceRef source = make_source(0, count_perform, &performed);
     RLRunLoopSourceSignal(source);
     await_waiting(looper.loop);
-    RLRunLoopAddSource(looper.loop, source, kRLRunLoopDefaultMode); /* and no WakeUp */
+    RLRunLoopAddSource(looper.loop, source, kRLRunLoopDefaultMode); /* without a wake-up */
     await_count(&performed, 1);
     looper_stop(&looper);
     drop_source(source);

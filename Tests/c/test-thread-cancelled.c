@@ -1,5 +1,5 @@
-/* pthread_cancel: the library has no cancellation points. A cancellation waits until the thread is in its own code, so it
- * leaves no wake-up half made, no lock held and no loop that looks alive. */
+/* Checks that the library has no cancellation points: a pthread_cancel() takes effect only when the thread is in its own code. So
+ * it leaves no wake-up half made, no lock held, and no loop that looks alive. */
 #include "harness.h"
 
 #include <sched.h>
@@ -104,13 +104,13 @@ START_TEST(a_thread_that_ends_with_a_cancellation_pending_tears_its_loop_down)
     pthread_t thread = start_thread(end_when_cancelled, NULL);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_int_eq(open_descriptors(), descriptors);
-    ck_assert_int_eq(run_in_child(use_loop_in_child, NULL), 0); /* fork waits for the locks of loops */
+    ck_assert_int_eq(run_in_child(use_loop_in_child, NULL), 0); /* fork() takes the locks of all loops */
     RLRelease(loop);
     close_pipe(ends);
 }
 END_TEST
 
-/* -- A thread that is cancelled in its sleep -- */
+/* -- A thread that is cancelled while it sleeps -- */
 
 static bool is_over(void)
 {
@@ -136,7 +136,7 @@ static char state_of_loop_thread(long *switches)
 
 static void ignore_signal(UNUSED int number) {}
 
-/* Interrupts the sleep, and returns when the thread has gone to sleep again or is no more. */
+/* Interrupts the sleep, and returns when the thread sleeps again or has exited. */
 static void disturb(pthread_t thread)
 {
     long before, now;
@@ -179,20 +179,20 @@ START_TEST(a_thread_cancelled_in_its_sleep_leaves_a_loop_that_is_over)
     ck_assert_int_eq(errno, ESRCH);
     RLRunLoopWakeUp(loop);
     RLRelease(loop);
-    join_thread(start_thread(count_sleeps, &sleeps)); /* with the same memory */
+    join_thread(start_thread(count_sleeps, &sleeps)); /* its loop reuses the memory */
     ck_assert_int_ge(sleeps, 1);
     ck_assert_int_le(sleeps, 3);
     close_pipe(ends);
 }
 END_TEST
 
-/* -- How a sleeping thread is ended: RLBase.h, "Threads" -- */
+/* -- How to end a sleeping thread: RLBase.h, "Threads" -- */
 
 static void *run_with_timer(UNUSED void *info)
 {
     loop = (RLRunLoopRef)RLRetain(RLRunLoopGetCurrent());
     RLRunLoopTimerRef timer = make_timer(HUGE_VAL, 0, count_timer, NULL);
-    RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode); /* sleeps in a futex */
+    RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode); /* the loop sleeps in a futex */
     RLRelease(timer);
     gate_open(&ready);
     RLRunLoopRun();

@@ -1,12 +1,12 @@
-/* Threads that end while others use their loops, and callbacks that a dying thread makes. */
+/* Checks threads that exit while other threads use their loops, and callbacks on an exiting thread that use its loop. */
 #include "harness.h"
 
 #include <sched.h>
 
-/* -- A loop dies while others use it -- */
+/* -- A loop ends while other threads use it -- */
 
 enum { USERS = 3, LIVES = SCALED(200) };
-static RLRunLoopRef shared; /* guarded by shared_lock; whoever takes it retains it */
+static RLRunLoopRef shared; /* guarded by shared_lock; a thread that takes it retains it */
 static pthread_mutex_t shared_lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int users_over, uses, posted, settled;
 static struct lifetime item_life;
@@ -85,8 +85,8 @@ static void *live_shortly(UNUSED void *info)
     int before = uses;
     do
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.0003, 0);
-    while (uses < before + USERS + 1); /* one of them has begun with this loop */
-    return NULL;                       /* and dies, while it is still shared */
+    while (uses < before + USERS + 1); /* at least one user has begun with this loop */
+    return NULL;                       /* exits while the loop is still shared */
 }
 
 START_TEST(loops_die_while_others_use_them)
@@ -110,7 +110,7 @@ START_TEST(loops_die_while_others_use_them)
 }
 END_TEST
 
-/* -- Callbacks on the dying thread that use the dying loop -- */
+/* -- Callbacks on the exiting thread that use its loop -- */
 
 static atomic_int cancels, releases, posted_late;
 static RLRunLoopRef dying;
@@ -158,11 +158,11 @@ START_TEST(callbacks_of_a_dying_thread_may_use_its_loop)
     join_thread(start_thread(die_with_callbacks, NULL));
     ck_assert_int_eq(cancels, 2);
     ck_assert_int_eq(releases, 1);
-    ck_assert_int_eq(settled, posted_late); /* refused, or dropped with its release */
+    ck_assert_int_eq(settled, posted_late); /* refused, or dropped and released */
 }
 END_TEST
 
-/* -- The thread ends inside its run -- */
+/* -- The thread exits inside its run -- */
 
 static void exit_thread(UNUSED void *info) { pthread_exit(NULL); }
 static atomic_int exit_releases;
@@ -187,7 +187,7 @@ START_TEST(pthread_exit_in_a_callback_ends_thread_and_loop)
     struct lifetime life = {0};
     join_thread(start_thread(exit_inside_the_run, &life));
     ck_assert_int_eq(exit_releases, 1);
-    /* What the interrupted callback held is lost with its stack at worst; nobody may have let go of it twice. */
+    /* What the interrupted callback held is lost with its stack at worst, but must not be released twice. */
     ck_assert_int_ge(lifetime_held(&life), 0);
 }
 END_TEST

@@ -1,4 +1,4 @@
-/* pthread_exit in a callback: the loop ends as at any other exit, and lets go of what it was calling. Items that live on
+/* Checks pthread_exit() in a callback: the loop ends as at any thread exit, and releases what it was calling. Items that survive
  * can be used in another loop. */
 #include "harness.h"
 
@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 
 static atomic_bool ends_thread = true;
-static atomic_int calls, calls_before = 0; /* so many return */
+static atomic_int calls, calls_before = 0; /* how many callbacks return */
 
 static void end_thread(UNUSED void *info)
 {
@@ -20,7 +20,7 @@ static void end_by_activity(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLo
     end_thread(info);
 }
 
-/* Runs a loop of a thread until a callback ends it. */
+/* Runs the loop of a new thread until a callback ends the thread. */
 static void *add_and_run(void *add)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
@@ -57,7 +57,7 @@ START_TEST(a_timer_whose_callback_ends_the_thread_goes_on_in_another_loop)
     ck_assert_int_eq(calls, 2);
     ck_assert_int_eq(lifetime_held(&life), 1);
     RLRelease(timer);
-    /* No loop holds it, so that was the end of it. */
+    /* No loop has a reference, so that was the last one. */
     ck_assert_int_eq(lifetime_held(&life), 0);
 }
 END_TEST
@@ -104,7 +104,7 @@ static void run_in_cancel(UNUSED void *info, UNUSED RLRunLoopRef rl, UNUSED RLRu
     result_in_cancel = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
 }
 
-/* The run that the thread left is no outer run of the one in the tear-down. */
+/* The run that the thread has left does not count as an outer run of the one during the tear-down. */
 START_TEST(a_cancel_function_runs_the_loop_of_a_thread_that_a_callback_ended)
 {
     RLRunLoopSourceContext context = {.perform = end_thread, .cancel = run_in_cancel};
@@ -126,7 +126,7 @@ START_TEST(sources_of_a_pass_whose_second_callback_ends_the_thread_are_released_
     ck_assert_int_eq(calls, 2);
     ck_assert_int_eq(lifetime_held(&life), 3);
     calls = 0;
-    run_until_ended(add_sources); /* all three are as good as new */
+    run_until_ended(add_sources); /* all three are usable again */
     ck_assert_int_eq(calls, 2);
     for (int i = 0; i < 3; i++)
         RLRelease(sources[i]);
@@ -134,7 +134,7 @@ START_TEST(sources_of_a_pass_whose_second_callback_ends_the_thread_are_released_
 }
 END_TEST
 
-/* The last call of the second source's life: nobody has it any more when its release function ends the thread. */
+/* The second source performs for the last time; nothing refers to it when its release callback ends the thread. */
 static void end_thread_in_release(const void *info)
 {
     lifetime_release(info);
@@ -189,7 +189,7 @@ START_TEST(a_version_1_source_whose_callback_ends_the_thread_is_released)
 }
 END_TEST
 
-/* Takes itself out of the loop, and is still being called when the run inside it meets the next. */
+/* The source removes itself from the loop, and its callback is still running when the nested run performs the next source. */
 static void leave_and_run_again(UNUSED void *info)
 {
     RLRunLoopRemoveSource(RLRunLoopGetCurrent(), sources[0], kRLRunLoopDefaultMode);
@@ -248,7 +248,7 @@ START_TEST(observers_of_an_activity_whose_second_callback_ends_the_thread_are_re
 }
 END_TEST
 
-/* -- Items that another thread invalidates while they are called -- */
+/* -- Items that another thread invalidates during their callback -- */
 
 static void *invalidate_timer(UNUSED void *info)
 {
@@ -383,7 +383,7 @@ static bool is_asleep(int tid)
     return state == 'S';
 }
 
-/* The waiter's request comes into the same batch as the function that ends the thread, and behind it. */
+/* The waiter's request is in the same batch as the function that ends the thread, and comes after it. */
 static void add_function_and_waiter(RLRunLoopRef rl)
 {
     shared = (RLRunLoopRef)RLRetain(rl);

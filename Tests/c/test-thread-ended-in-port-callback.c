@@ -1,4 +1,5 @@
-/* pthread_exit in the callback of a port, a socket or a request: nothing stays counted as in use, and the other end hears of it. */
+/* Checks pthread_exit() in the callback of a port, a socket or a request: nothing stays counted as in use, and the other end is
+ * notified. */
 #include "message-port.h"
 
 static atomic_int calls;
@@ -69,7 +70,7 @@ START_TEST(a_port_whose_callback_ends_the_thread_releases_message_and_info)
     make_port(end_by_message);
     join_thread(start_thread(run_until_ended, (void *)receive_three));
     ck_assert_int_eq(calls, 2);
-    ck_assert_int_eq(RLGetRetainCount(payload), 2); /* the third message waits */
+    ck_assert_int_eq(RLGetRetainCount(payload), 2); /* the third message is still queued */
     ck_assert_int_eq(lifetime_held(&life), 1);
     RLPortInvalidate(port);
     ck_assert_int_eq(lifetime_held(&life), 0);
@@ -245,14 +246,14 @@ START_TEST(a_request_that_was_taken_can_be_answered_after_the_end_of_the_thread)
 }
 END_TEST
 
-/* -- Who asks -- */
+/* -- The thread that sends the request -- */
 
 static RLMessagePortRef remote;
 static int asked_in_vain;
 
 static void end_by_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { pthread_exit(NULL); }
 
-/* The run in which it waits for the reply fires a timer that ends the thread. */
+/* The run in which the thread waits for the reply fires a timer that ends the thread. */
 static void *ask_and_end(UNUSED void *info)
 {
     RLDataRef reply = NULL;
@@ -264,7 +265,7 @@ static void *ask_and_end(UNUSED void *info)
     return NULL;
 }
 
-/* Uses the memory that was its stack. */
+/* Overwrites the memory that was the stack of an ended thread. */
 static void *fill_stack(UNUSED void *info)
 {
     volatile char memory[64 * 1024];
@@ -292,9 +293,9 @@ START_TEST(a_reply_to_a_thread_that_has_ended_while_it_waited_is_dropped)
     ck_assert_ptr_nonnull(taken);
     RLMessagePortRequestReply(taken, payload);
     RLRelease(taken);
-    RLRunLoopRunInMode(MODE, 0, false); /* the second is answered by nothing */
+    RLRunLoopRunInMode(MODE, 0, false); /* the second request is dropped without an answer */
     join_thread(start_thread(fill_stack, NULL));
-    ck_assert_int_eq(RLGetRetainCount(payload), 1); /* neither as a question nor as an answer */
+    ck_assert_int_eq(RLGetRetainCount(payload), 1); /* neither the request nor the reply keeps it */
     ck_assert_int_eq(RLGetRetainCount(remote), 1);
     RLRelease(remote);
     end_server(&server);
@@ -313,7 +314,7 @@ static void serve_in_process(int fd)
     RLRunLoopRunInMode(MODE, 60, false);
 }
 
-/* With the port goes its descriptor, if nothing has it any more. */
+/* The port's descriptor is closed with the port, so this shows whether an ended thread has left a reference to it. */
 static void use_server_of_another_process(void *(*body)(void *))
 {
     int fd;

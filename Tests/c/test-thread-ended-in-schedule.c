@@ -1,5 +1,5 @@
-/* pthread_exit in what adding and removing a source calls: its schedule, cancel, equal and hash callbacks. The library gives
- * back what it held for the calls, and an invalidation is finished. */
+/* Checks pthread_exit() in the callbacks that adding and removing a source calls: schedule, cancel, equal and hash. The library
+ * releases what it held for them, and completes an invalidation. */
 #include "harness.h"
 
 enum { SOURCES = 3 };
@@ -9,7 +9,7 @@ static RLRunLoopSourceRef sources[SOURCES];
 static struct lifetime lives[SOURCES];
 static RLRunLoopMode first, second;
 static RLIndex first_count, second_count;
-static atomic_int calls_left; /* the last of them ends the thread; 0: none does */
+static atomic_int calls_left; /* the last of these callbacks ends the thread; 0: none does */
 static atomic_int cancels;
 
 static void called(void)
@@ -25,7 +25,7 @@ static void cancel(UNUSED void *info, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMo
     called();
 }
 
-static RLRunLoopSourceRef newcomer; /* added to `first` in the next call of equal */
+static RLRunLoopSourceRef newcomer; /* added to `first` in the next equal callback */
 static RLBoolean equal(const void *one, const void *other)
 {
     called();
@@ -62,7 +62,7 @@ static void set_up(void)
     second_count = RLGetRetainCount(second);
 }
 
-/* The thread has ended, and its loop with it: nothing is held any more but what the test has. */
+/* The thread and its loop have ended: only the references of the test may be left. */
 static void assert_nothing_held(void)
 {
     ck_assert_int_eq(calls_left, 0);
@@ -104,7 +104,7 @@ static void *remove_last_reference(UNUSED void *info)
     RLRelease(sources[0]);
     sources[0] = NULL;
     calls_left = 2;
-    RLRelease(source); /* only the loop has it now */
+    RLRelease(source); /* only the loop has a reference now */
     RLRunLoopRemoveSource(rl, source, kRLRunLoopCommonModes);
     ck_abort_msg("returned");
 }
@@ -146,7 +146,7 @@ START_TEST(an_invalidation_is_finished)
     ck_assert(!RLRunLoopSourceIsValid(sources[0]));
     ck_assert(!RLRunLoopContainsSource(main_loop, sources[0], kRLRunLoopDefaultMode));
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
-    ck_assert_int_ge(cancels, 2); /* one that ended the thread, and one of the main loop */
+    ck_assert_int_ge(cancels, 2); /* the one that ended the thread, and that of the main loop */
     assert_nothing_held();
 }
 END_TEST
@@ -185,7 +185,7 @@ static void *compare_to_make_common(UNUSED void *info)
     ck_abort_msg("returned");
 }
 
-/* The call that ends the thread comes behind those for which the newcomer is compared itself. */
+/* The thread ends in a callback that follows those in which the newcomer itself is compared. */
 static void *compare_newcomer_to_add(UNUSED void *info)
 {
     RLRunLoopAddSource(RLRunLoopGetCurrent(), sources[0], first);

@@ -1,4 +1,4 @@
-/* The end of a thread that has a loop, and loops that outlive their thread. */
+/* Checks the exit of a thread that has a loop, and loops that outlive their thread. */
 #include "harness.h"
 
 struct ending {
@@ -52,7 +52,7 @@ static void *live_and_end(void *info)
     RLRunLoopAddSource(ending->loop, ending->source, RLSTR("second"));
     RLRunLoopAddTimer(ending->loop, ending->timer, kRLRunLoopCommonModes);
     RLRunLoopAddObserver(ending->loop, watcher, RLSTR("never run"));
-    RLRelease(watcher); /* the loop's only */
+    RLRelease(watcher); /* the loop has the only reference */
     RLRunLoopPerformFunctionWithRelease(ending->loop, RLSTR("never run"), count_function, ending, count_release);
     RLRunLoopPerformFunctionAfterDelay(ending->loop, RLSTR("never run"), count_function, ending, 3600);
     if (ending->runs)
@@ -153,7 +153,7 @@ START_TEST(a_retained_loop_outlives_its_thread_and_does_nothing)
     RLStringRef description = RLCopyDescription(dead);
     ck_assert_ptr_nonnull(description);
     RLRelease(description);
-    ending.loop = RLRunLoopGetMain(); /* a timer that a dead loop did not take is free for another */
+    ending.loop = RLRunLoopGetMain(); /* a timer that an ended loop did not take can be added to another */
     ending.self = pthread_self();
     move_items_to_the_main_loop(&ending);
     drop_observer(observer);
@@ -184,7 +184,7 @@ START_TEST(functions_for_a_dead_loop_are_refused_with_esrch)
 }
 END_TEST
 
-/* A thread-specific value that is destroyed after the loop may still be shown the loop, or get a new one. */
+/* A thread-specific value may be destroyed after the loop. Its destructor may still receive that loop, or a new one. */
 static pthread_key_t late_key;
 static atomic_int late_calls;
 static void use_loop_late(UNUSED void *value)
@@ -225,7 +225,7 @@ static void *use_a_loop_and_end(UNUSED void *info)
     RLRunLoopTimerRef timer = make_timer(0, 0, count_timer, &fired);
     RLRunLoopSourceRef source = make_port_source(0, pipe_port, do_nothing, &fired);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
-    RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode); /* left in: the loop lets go of it */
+    RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode); /* left in the loop, which releases it */
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
     RLRunLoopPerformFunction(rl, RLSTR("never run"), do_nothing, NULL);
     RLRelease(timer);
@@ -247,13 +247,13 @@ static void end_threads(int threads)
 START_TEST(a_thousand_threads_with_loops_leak_nothing)
 {
     ck_assert_int_eq(pipe(pipe_ends), 0);
-    end_threads(SCALED(200)); /* warm: arenas, slabs, stacks */
+    end_threads(SCALED(200)); /* warm-up: arenas, slabs, stacks */
     int descriptors = open_descriptors(), threads = live_threads();
     long before = resident_kilobytes();
     end_threads(SCALED(1000));
     ck_assert_int_eq(open_descriptors(), descriptors);
     await_threads(threads);
-    /* A kilobyte per thread would be a megabyte. Sanitizers keep freed memory, and count leaks themselves. */
+    /* A kilobyte per thread would be a megabyte. Sanitizers keep freed memory, and detect leaks themselves. */
     if (!SANITIZED)
         ck_assert_int_lt(resident_kilobytes() - before, 700);
 }

@@ -1,6 +1,6 @@
-/* Signals and wake-ups at the delicate moments: a waker that is interrupted anywhere, a source in two loops or on
- * its way from one to the other, many sources whose neighbours come and go, and a wake-up that a nested run takes. A
- * lost one is a hang (the time limit). */
+/* Checks signals and wake-ups at delicate moments: a waker that is interrupted anywhere, a source in two loops or on its way
+ * between them, many sources whose neighbors are added and removed, and a wake-up that a nested run consumes. A lost one hangs
+ * the test until its time limit. */
 #include "harness.h"
 
 #include <sched.h>
@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-/* One asker's source: perform answers what was asked. */
+/* The source of one asker. Its perform answers what was asked. */
 struct question {
     RLRunLoopSourceRef source;
     atomic_int asked, answered, performs;
@@ -26,7 +26,7 @@ static void make_question(struct question *question, RLIndex order)
     *question = (struct question){.source = make_source(order, answer, question)};
 }
 
-/* Asks, wakes and waits: by looking at first, which is what makes the way short. */
+/* Asks, wakes, and waits for the answer, by polling at first, which keeps the round trip short. */
 static void ask(struct question *question, int number, RLRunLoopRef first, RLRunLoopRef second)
 {
     atomic_store(&question->asked, number);
@@ -47,7 +47,7 @@ static void waste_time(UNUSED int number)
     interruptions++;
     struct timespec begin, now;
     clock_gettime(CLOCK_MONOTONIC, &begin);
-    do /* longer than the loop watches before it sleeps: what the waker saw before is old when it goes on */
+    do /* longer than the loop polls before it sleeps, so what the waker has read is outdated */
         clock_gettime(CLOCK_MONOTONIC, &now);
     while ((now.tv_sec - begin.tv_sec) * 1000000000L + (now.tv_nsec - begin.tv_nsec) < 30000);
 }
@@ -103,7 +103,7 @@ START_TEST(a_source_in_two_loops_is_performed_by_one_of_them)
         ask(&question, i, loopers[i % 2].loop, i % 3 ? NULL : loopers[1 - i % 2].loop);
     for (int i = 0; i < 2; i++)
         looper_stop(&loopers[i]);
-    ck_assert_int_eq(question.performs, SCALED(5000)); /* each signal by one of them, and by one only */
+    ck_assert_int_eq(question.performs, SCALED(5000)); /* each signal by exactly one of them */
     drop_source(question.source);
 }
 END_TEST
@@ -134,7 +134,8 @@ START_TEST(a_source_that_moves_between_two_loops_loses_no_signal)
     looper_start(&loopers[1]);
     RLRunLoopAddSource(loopers[0].loop, question.source, kRLRunLoopDefaultMode);
     pthread_t thread = start_thread(move_to_and_fro, &mover);
-    for (int i = 1; i <= SCALED(5000); i++) /* wakes both: it is in one of them, or on its way, and adding wakes too */
+    /* Wakes both: the source is in one of them or on its way, and adding it wakes, too. */
+    for (int i = 1; i <= SCALED(5000); i++)
         ask(&question, i, loopers[0].loop, loopers[1].loop);
     mover.over = 1;
     join_thread(thread);
@@ -156,14 +157,14 @@ static void *ask_one_of_many(void *info)
     unsigned random = (unsigned)(uintptr_t)info;
     for (int i = 1; i <= SCALED(5000); i++) {
         random = random * 1103515245 + 12345;
-        struct question *question =
-            &questions[(random >> 16) % (QUESTIONS / ASKERS) * ASKERS + (uintptr_t)info]; /* its own third */
+        /* Each asker has a third of the sources to itself. */
+        struct question *question = &questions[(random >> 16) % (QUESTIONS / ASKERS) * ASKERS + (uintptr_t)info];
         ask(question, atomic_load(&question->asked) + 1, busy.loop, NULL);
     }
     return NULL;
 }
 
-/* Sources beside them come and go, signalled or not: whatever place they leave is used anew. */
+/* Beside these, other sources are added and removed, signalled or not, so that their slots are reused. */
 static void *churn(UNUSED void *info)
 {
     static atomic_int infos[64];
@@ -205,7 +206,7 @@ START_TEST(signals_for_five_hundred_sources_arrive_while_their_neighbours_come_a
 }
 END_TEST
 
-/* -- A wake-up that comes during a nested run, for the outer one -- */
+/* -- A wake-up for the outer run that arrives during a nested one -- */
 
 static RLRunLoopRef rl;
 static struct question outer_question;
@@ -226,12 +227,12 @@ static void run_nested_once(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLo
     if (nestings++ > 0)
         return;
     outer_asker = start_thread(ask_outer, NULL);
-    /* Ends by itself: a Stop or a posted function would be another wake-up, and hide that this one was lost. */
+    /* The nested run ends by itself: a stop or a posted function would be another wake-up, and would hide the loss of this one. */
     ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 0.2, 0), kRLRunLoopRunTimedOut);
-    ck_assert_int_eq(outer_question.performs, 0); /* its mode did not run */
+    ck_assert_int_eq(outer_question.performs, 0); /* its mode has not run */
 }
 
-/* The observer is told BeforeWaiting: when its nested run is over, the outer one goes to sleep next. */
+/* The observer is notified of BeforeWaiting, so when its nested run has ended, the outer run goes to sleep next. */
 START_TEST(a_wake_up_taken_by_a_run_nested_in_before_waiting_is_not_slept_over)
 {
     RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL);

@@ -1,4 +1,5 @@
-/* Many threads and one running loop: nothing lost, nothing twice, nothing torn. Bounded by counts, not by time. */
+/* Stress test: many threads change the items of one running loop. Nothing may be lost or called twice, and every info must be
+ * released. The tests are bounded by counts, not by time. */
 #include "harness.h"
 
 enum { THREADS = 4, COUNT = WITH_THREAD_SANITIZER ? 1000 : SCALED(10000) };
@@ -8,13 +9,13 @@ static void stop_looper(void) { looper_stop(&looper); }
 
 static unsigned next_random(unsigned *state) { return (*state = *state * 1103515245 + 12345) >> 16; }
 
-/* The loop has done everything that was asked for before this. */
+/* Returns when the loop has called everything that was posted before. */
 static void drain(void)
 {
     require(RLRunLoopPerformFunctionAndWait(looper.loop, kRLRunLoopDefaultMode, do_nothing, NULL, HUGE_VAL));
 }
 
-/* -- Timers, sources and observers of one running loop, changed by everybody -- */
+/* -- All threads change timers, sources and observers of one running loop -- */
 
 static atomic_int timer_calls, source_calls, observer_calls;
 static struct lifetime timer_life, source_life, observer_life;
@@ -59,7 +60,7 @@ START_TEST(timers_come_and_go_from_four_threads)
 }
 END_TEST
 
-/* Where a timer has its place that is due when it comes into a timer pass depends on the mode that runs, which nested runs
+/* Where a timer is queued that is already due when it is added during a timer pass depends on the running mode, which nested runs
  * change. */
 static RLRunLoopTimerRef nester;
 static atomic_int delayed_calls;
@@ -91,7 +92,7 @@ START_TEST(timers_that_are_due_come_from_four_threads_while_nested_runs_begin_an
 }
 END_TEST
 
-/* One timer that everybody sets, removes and adds again, to this loop or another, never two at once. */
+/* All threads set, remove and add one timer, to this loop or another one; it is never in both. */
 static RLRunLoopTimerRef shared_timer;
 static struct looper second_looper;
 
@@ -135,7 +136,7 @@ START_TEST(one_timer_changed_by_four_threads_and_two_loops_goes_on_firing)
     shared_timer = RLRunLoopTimerCreate(NULL, 0, 2e-5, 0, 0, count_timer_call, &context);
     on_threads(THREADS, change_shared_timer);
     ck_assert(RLRunLoopTimerIsValid(shared_timer));
-    for (int i = 0; i < 2; i++) { /* out of whatever it is in */
+    for (int i = 0; i < 2; i++) { /* removed from whatever it is in */
         RLRunLoopRemoveTimer(i ? looper.loop : second_looper.loop, shared_timer, kRLRunLoopDefaultMode);
         RLRunLoopRemoveTimer(i ? looper.loop : second_looper.loop, shared_timer, kRLRunLoopCommonModes);
     }
@@ -155,7 +156,7 @@ static void *change_sources(void *info)
 {
     unsigned random = (unsigned)(uintptr_t)info + 1;
     for (int i = 0; i < COUNT; i++) {
-        int own_info; /* infos that differ: equal sources would not be added */
+        int own_info; /* different infos: an equal source would not be added */
         RLRunLoopSourceContext context = {.info = &own_info, .perform = count_source_call};
         RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, (RLIndex)(next_random(&random) % 8), &context);
         RLRunLoopSourceSignal(source);
@@ -178,7 +179,7 @@ START_TEST(sources_come_and_go_from_four_threads)
 }
 END_TEST
 
-/* A source that lives through the storm is added and removed by everybody: schedule and cancel stay in balance. */
+/* All threads add and remove a source that stays valid: the calls of schedule and cancel must stay balanced. */
 static atomic_int schedules, cancels;
 static void count_schedule(UNUSED void *info, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMode mode) { schedules++; }
 static void count_cancel(UNUSED void *info, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMode mode) { cancels++; }
@@ -241,7 +242,7 @@ START_TEST(observers_come_and_go_from_four_threads)
 }
 END_TEST
 
-/* -- Descriptors watched and forgotten by everybody -- */
+/* -- Descriptors that another thread adds, removes and closes -- */
 
 static int first_of(void *info) { return ((int *)info)[0]; }
 static atomic_int pipe_reads;
@@ -265,7 +266,7 @@ static void *watch_pipes(UNUSED void *info)
             abort();
         await_count(&pipe_reads, before + 1);
         drop_source(source);
-        drain(); /* a perform that ran is over: the ends may be closed */
+        drain(); /* no perform runs after this, so the ends may be closed */
         close(ends[0]);
         close(ends[1]);
         free(ends);

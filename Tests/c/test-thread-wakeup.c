@@ -1,10 +1,10 @@
-/* No wake-up is ever lost: tokens go round between loops by Signal and WakeUp, and a lost one is a hang (the test's
- * time limit). */
+/* Checks that no wake-up is ever lost: tokens are passed between loops by RLRunLoopSourceSignal() and RLRunLoopWakeUp(), and a
+ * lost one hangs the test until its time limit. */
 #include "harness.h"
 
 #include <sched.h>
 
-/* One loop of a ring. `token` is plain on purpose: what is written before the signal is visible to the perform. */
+/* One loop of a ring. `token` is not atomic on purpose: what is written before the signal must be visible to the perform. */
 struct station {
     struct looper looper;
     RLRunLoopSourceRef source;
@@ -66,14 +66,14 @@ END_TEST
 START_TEST(a_token_between_two_spinning_loops_always_comes_back) { send_one_token_round(2, 50e-6); }
 END_TEST
 
-/* A spin about as long as the way of a token: the sleep and the wake-up meet at their most delicate point. */
+/* The loops poll for about as long as a token takes, so that the sleep and the wake-up meet at their most delicate point. */
 START_TEST(a_token_between_loops_that_have_just_stopped_spinning_always_comes_back) { send_one_token_round(2, 2e-6); }
 END_TEST
 
 START_TEST(a_loop_that_passes_the_token_to_itself_receives_it) { send_one_token_round(1, 0); }
 END_TEST
 
-/* The token as a function that each loop posts to the next. */
+/* The token is a function that each loop posts to the next one. */
 static void receive_post(void *info)
 {
     struct station *station = info;
@@ -104,7 +104,7 @@ START_TEST(a_posted_token_between_two_loops_always_comes_back)
 }
 END_TEST
 
-/* Several producers, each waiting until its own signal was served before the next: every one must be answered. */
+/* Several threads each wait until their signal was served before they send the next one: every signal must be served. */
 enum { SIGNALLERS = 4, SIGNALS = SCALED(5000) };
 
 struct signaller {
@@ -157,7 +157,7 @@ END_TEST
 START_TEST(every_signal_of_four_threads_is_served_by_a_spinning_loop) { signal_storm(20e-6); }
 END_TEST
 
-/* One source, many signallers, no waiting: coalesced, but never fewer than one perform after the last signal. */
+/* Many threads signal one source without waiting: signals may coalesce, but at least one perform must follow the last signal. */
 static atomic_int storm_value, storm_seen;
 static void see_storm(UNUSED void *info) { atomic_store(&storm_seen, atomic_load(&storm_value)); }
 
@@ -194,8 +194,7 @@ START_TEST(after_a_storm_the_last_signal_is_served)
 }
 END_TEST
 
-/* Each Stop ends at most one activation. The stopped thread runs again and again, nested twice, until all stoppers
- * are done. */
+/* Each stop ends at most one run. The stopped thread runs again and again, two runs deep, until all stoppers are done. */
 enum { STOPPERS = 4, STOPS = SCALED(5000) };
 static atomic_int stoppers_running, ended_by_stop;
 static RLRunLoopRef stopped_loop;
@@ -208,7 +207,7 @@ static void *stop_often(UNUSED void *info)
             sched_yield();
     }
     atomic_fetch_sub(&stoppers_running, 1);
-    RLRunLoopStop(stopped_loop); /* at least one more for whoever went to sleep meanwhile */
+    RLRunLoopStop(stopped_loop); /* at least one more, in case the loop has gone to sleep meanwhile */
     return NULL;
 }
 
@@ -235,13 +234,13 @@ START_TEST(each_stop_of_a_storm_ends_at_most_one_activation)
     for (int i = 0; i < STOPPERS; i++)
         join_thread(threads[i]);
     ck_assert_int_le(ended_by_stop, STOPPERS * (STOPS + 1));
-    /* Nothing is left over: the next run is ended by nobody. */
+    /* Nothing is left over: nothing stops the next run. */
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.02, 0), kRLRunLoopRunTimedOut);
     drop_source(source);
 }
 END_TEST
 
-/* A Stop while the loop is surely inside a run is never lost either. */
+/* A stop while the loop is certainly inside a run is never lost either. */
 START_TEST(every_stop_of_a_running_loop_stops_it)
 {
     RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
@@ -270,7 +269,7 @@ START_TEST(the_spin_interval_is_stored_and_clamped)
 }
 END_TEST
 
-/* Of the calling thread while its loop has nothing to do for 0.1 s, and may watch for a wake-up all the time. */
+/* Returns the processor time of this thread while its loop has nothing to do for 0.1 s, and may poll for a wake-up all the time. */
 static double processor_time_of_a_spinning_run(void)
 {
     atomic_int never;
@@ -293,7 +292,7 @@ static void bind_to(int processor)
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
 }
 
-/* The first two processors that this process may use; false if there is but one. */
+/* Finds the first two processors that this process may use. Returns false if there is only one. */
 static bool find_two_processors(int found[2])
 {
     cpu_set_t all;

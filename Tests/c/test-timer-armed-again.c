@@ -1,10 +1,10 @@
-/* Timers with a time from now on, and timers that stay after their call and are armed again. */
+/* Checks timers with a delay from now on, and timers that stay valid after their callback and are armed again. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
 static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
 
-/* A date is a double: what one of today can be off by. */
+/* A date is a double: how far a present date may be off. */
 static const double ROUNDING = 1e-6;
 
 static RLRunLoopTimerRef add_rearmable(RLRunLoopTimerCallBack callout, void *info)
@@ -27,7 +27,7 @@ static void stop_and_count(UNUSED RLRunLoopTimerRef timer, void *info)
     RLRunLoopStop(rl);
 }
 
-/* -- A time from now on -- */
+/* -- A delay from now on -- */
 
 START_TEST(a_delay_is_never_cut_short)
 {
@@ -81,7 +81,7 @@ START_TEST(a_negative_delay_is_the_next_pass_and_an_endless_one_is_never)
 }
 END_TEST
 
-/* -- Timers that stay -- */
+/* -- Timers that stay valid -- */
 
 START_TEST(a_rearmable_timer_waits_to_be_armed_and_keeps_its_mode)
 {
@@ -105,7 +105,7 @@ START_TEST(a_rearmable_timer_is_called_once_each_time_it_is_armed)
         if (round % 2)
             RLRunLoopTimerSetNextFireDelay(timer, 0.0001);
         else
-            RLRunLoopTimerSetNextFireDate(timer, 0); /* in 2001: the next pass */
+            RLRunLoopTimerSetNextFireDate(timer, 0); /* in 2001: it fires in the next pass */
         require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0) == kRLRunLoopRunStopped);
         require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0) == kRLRunLoopRunTimedOut);
         require(calls == round && is_disarmed(timer));
@@ -120,7 +120,7 @@ START_TEST(armed_again_before_it_was_due_it_is_called_once)
     atomic_int calls = 0;
     RLRunLoopTimerRef timer = add_rearmable(count_timer, (void *)&calls);
     for (int i = 0; i < 10; i++) {
-        RLRunLoopTimerSetNextFireDelay(timer, 0.001); /* as an idle timeout that each event puts off */
+        RLRunLoopTimerSetNextFireDelay(timer, 0.001); /* like an idle timeout that each event postpones */
         RLRunLoopTimerSetNextFireDelay(timer, 100);
     }
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.005, 0);
@@ -191,7 +191,7 @@ START_TEST(a_rearmable_timer_holds_its_info_until_it_is_invalidated)
     RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateRearmable(NULL, check_info_is_held, &context);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
-    RLRunLoopTimerSetTolerance(timer, 7); /* no interval that limits it */
+    RLRunLoopTimerSetTolerance(timer, 7); /* there is no interval that limits it */
     ck_assert_double_eq(RLRunLoopTimerGetTolerance(timer), 7);
     RLRunLoopTimerSetNextFireDelay(timer, 0);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);

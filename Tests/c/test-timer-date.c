@@ -1,4 +1,4 @@
-/* RLRunLoopTimerSetNextFireDate everywhere, and what a loop says about its next date. */
+/* Checks RLRunLoopTimerSetNextFireDate() in every situation, and the next fire date that a loop returns. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -6,7 +6,7 @@ static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
 
 static const double ROUNDING = 5e-5;
 
-/* A timer whose first call does something to its own date. */
+/* A timer whose first callback changes its own date. */
 struct record {
     RLRunLoopTimerRef timer;
     int calls, wanted;
@@ -146,7 +146,7 @@ START_TEST(set_from_another_thread_wakes_a_sleeping_loop_earlier)
     await_waiting(looper.loop);
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 0.01;
     RLRunLoopTimerSetNextFireDate(record.timer, date);
-    await_count(&record.done, 1); /* the hour is the time limit's */
+    await_count(&record.done, 1); /* otherwise it would fire after an hour, and the time limit would end the test */
     ck_assert_double_ge(record.called[0], date - ROUNDING);
     looper_stop(&looper);
     RLRelease(record.timer);

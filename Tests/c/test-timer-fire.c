@@ -1,10 +1,10 @@
-/* Timers: when they are called, and the grid of those that repeat. */
+/* Checks when timers are called, and that repeating timers keep to their grid. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
 static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
 
-/* What a double, and a wall clock that is being slewed (500 ppm at most), may cost over a tenth of a second. */
+/* The error that a double, and a wall clock that is being slewed (500 ppm at most), may cause over a tenth of a second. */
 static const double ROUNDING = 5e-5;
 
 static bool on_grid(RLAbsoluteTime date, RLAbsoluteTime start, RLTimeInterval interval)
@@ -13,7 +13,7 @@ static bool on_grid(RLAbsoluteTime date, RLAbsoluteTime start, RLTimeInterval in
     return fabs(steps - round(steps)) * interval < ROUNDING;
 }
 
-/* A timer that notes its calls, may be slow, and stops the loop after `wanted` calls. */
+/* A timer that records its calls, may be slow, and stops the loop after `wanted` calls. */
 struct record {
     RLAbsoluteTime start;
     RLTimeInterval interval, busy; /* busy: how long the first call takes */
@@ -26,7 +26,7 @@ static void record_call(RLRunLoopTimerRef timer, void *info)
     struct record *record = info;
     RLAbsoluteTime now = RLAbsoluteTimeGetCurrent();
     record->called[record->calls] = now;
-    record->due[record->calls] = RLRunLoopTimerGetNextFireDate(timer); /* in its own callback: of this call */
+    record->due[record->calls] = RLRunLoopTimerGetNextFireDate(timer); /* in its own callback: that of this call */
     if (record->calls++ == 0 && record->busy > 0)
         spin_until(now + record->busy);
     if (record->calls == record->wanted)
@@ -89,7 +89,7 @@ static void check_not_early(RLRunLoopTimerRef timer, UNUSED void *info)
     early_calls += now < RLRunLoopTimerGetNextFireDate(timer) - 5e-6;
 }
 
-/* Distances from a microsecond to some milliseconds: each way of sleeping has its rounding. */
+/* Distances from a microsecond to some milliseconds, because each way of sleeping rounds differently. */
 START_TEST(never_early_at_any_distance)
 {
     for (int i = 0; i < SCALED(1000); i++) {
@@ -179,7 +179,7 @@ START_TEST(dates_of_long_ago_fire_at_once)
 }
 END_TEST
 
-/* Semantics 3: dates clamp to 4 039 289 856; no sum of date and interval may overflow into the past. */
+/* Semantics 3: dates are clamped to 4 039 289 856, and no sum of a date and an interval may overflow into the past. */
 START_TEST(the_far_future_never_comes)
 {
     static const double dates[] = {5e8, 3.2e9, 4039289856.0, 1e10, 1e17, 1e300, INFINITY};

@@ -1,4 +1,4 @@
-/* Timers: info, and the ugly moments of their callbacks. */
+/* Checks the life of timers: when their info is released, and what their callbacks may do to themselves and to other timers. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -52,7 +52,7 @@ static void invalidate_in_other_mode(RLRunLoopTimerRef timer)
     RLRunLoopTimerInvalidate(timer);
 }
 
-/* A process with one thread, and timers without functions in their contexts: RLRelease has a shortcut for these. */
+/* The process has one thread, and the timers' contexts have no functions: RLRelease() has a shortcut for these. */
 static void release_frees_after(void (*prepare)(RLRunLoopTimerRef))
 {
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 10, 0, count_timer, NULL);
@@ -68,7 +68,7 @@ START_TEST(the_last_reference_to_a_timer_in_no_loop_frees_it)
     release_frees_after(add_and_remove);
     release_frees_after(add_and_invalidate);
     release_frees_after(invalidate_in_other_mode);
-    /* Timers before this one, which was looked for, are kept in order. */
+    /* Once the loop has searched for its next timer, timers that are due before that one are kept in order. */
     RLRunLoopTimerRef later = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, count_timer, NULL);
     RLRunLoopAddTimer(rl, later, kRLRunLoopDefaultMode);
     poll_once();
@@ -102,7 +102,7 @@ START_TEST(a_one_shot_releases_its_info_after_its_call)
 {
     struct record record = {0};
     add_record(&record, 0, record_call);
-    RLRelease(record.timer); /* the loop's is the last reference */
+    RLRelease(record.timer); /* the loop has the last reference */
     ck_assert_int_eq(lifetime_held(&record.life), 1);
     poll_once();
     ck_assert_int_eq(record.calls, 1);
@@ -127,7 +127,7 @@ static void invalidate_self(RLRunLoopTimerRef timer, void *info)
     ck_assert(RLRunLoopTimerIsValid(timer));
     int held = lifetime_held(&record->life);
     RLRunLoopTimerInvalidate(timer);
-    ck_assert_int_eq(lifetime_held(&record->life), held - 1); /* at once, not after the callback */
+    ck_assert_int_eq(lifetime_held(&record->life), held - 1); /* immediately, not after the callback */
     ck_assert(!RLRunLoopTimerIsValid(timer));
     ck_assert(!RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
     RLRunLoopTimerSetNextFireDate(timer, 0);
@@ -139,7 +139,7 @@ static void invalidate_and_release_self(RLRunLoopTimerRef timer, void *info)
 {
     invalidate_self(timer, info);
     RLRelease(timer);
-    ck_assert(!RLRunLoopTimerIsValid(timer)); /* the loop holds it until the callback is over */
+    ck_assert(!RLRunLoopTimerIsValid(timer)); /* the loop holds it until the callback returns */
 }
 
 START_TEST(invalidate_self_in_callback)
@@ -241,7 +241,7 @@ static void postpone_timer(RLRunLoopTimerRef timer)
     RLRunLoopTimerSetNextFireDate(timer, RLAbsoluteTimeGetCurrent() + 3600);
 }
 
-/* Both are due in one batch, and the first one's callback ends the second: that one is not called. */
+/* Both timers are due in one batch, and the first one's callback ends the second: the second must not be called. */
 static void first_ends_second(void (*end)(RLRunLoopTimerRef), bool second_is_released)
 {
     struct record first = {0}, second = {0};
@@ -296,7 +296,7 @@ START_TEST(a_due_timer_added_in_a_callback_fires_once)
 }
 END_TEST
 
-/* One that always adds a due one must not keep the loop in one pass for ever. */
+/* A timer that always adds another due timer must not keep the loop in one pass forever. */
 static void add_another_due(UNUSED RLRunLoopTimerRef timer, void *info)
 {
     count_perform(info);
@@ -329,8 +329,8 @@ static void add_next(UNUSED RLRunLoopTimerRef timer, void *info)
     RLRelease(next);
 }
 
-/* Also while only a timer with a tolerance is due, which is not queued with the others, and these have room that a
- * cancelled one has left. */
+/* This also holds if only a timer with a tolerance is due, which is queued apart from the others, while their queue has room that
+ * a cancelled timer has left. */
 START_TEST(a_timer_that_becomes_due_in_the_pass_of_one_with_a_tolerance_waits_for_the_next)
 {
     moves_next = _i;
@@ -365,7 +365,8 @@ static int compare_handles(const void *left, const void *right)
     return (*a > *b) - (*a < *b);
 }
 
-/* Each thread has a reference to each timer, and releases it when it likes. The memory of a timer that went twice would be used twice. */
+/* Each thread has a reference to each timer, and releases it at any time. The memory of a timer that was freed twice would be
+ * used twice. */
 START_TEST(invalidated_timers_are_released_by_two_threads)
 {
     for (int round = 0; round < 10; round++) {

@@ -1,4 +1,4 @@
-/* Many timers: order of dates, cancelling, re-arming, and tolerance that saves wake-ups. */
+/* Checks many timers: the order of their dates, cancelling, changing dates, and tolerances that save wake-ups. */
 #include "harness.h"
 #include <malloc.h>
 
@@ -90,7 +90,7 @@ START_TEST(cancelling_half_of_them_leaves_the_other_half)
     for (int i = 0; i < TIMERS; i += 2)
         RLRunLoopTimerInvalidate(entries[i].timer);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunFinished);
-    /* Those cancelled before they were due are never called; nothing was called before the loop ran. */
+    /* Timers that are cancelled before they are due are never called, and nothing was called before the loop ran. */
     check_each_called(once_if_odd);
     release_all();
 }
@@ -164,11 +164,11 @@ static size_t anonymous_bytes(void)
     return kilobytes * 1024;
 }
 
-/* After a pass, what is left of a million timers that have fired (0), or were cancelled (1), is the memory of the objects and their addresses,
- * 72 bytes each. That of the queue, another 16 each, is freed. */
+/* After a pass, what is left of a million timers that have fired (_i is 0) or were cancelled (1) is the memory of the objects and
+ * their addresses, 72 bytes each. The memory of the queue, another 16 bytes each, is freed. */
 START_TEST(the_queue_of_a_million_timers_is_freed)
 {
-    mallopt(M_MMAP_THRESHOLD, 128 * 1024); /* free(3) gives large blocks back at once */
+    mallopt(M_MMAP_THRESHOLD, 128 * 1024); /* free(3) returns large blocks immediately */
     million = malloc(MILLION * sizeof *million);
     for (int i = 0; i < MILLION; i++)
         million[i] = NULL;

@@ -1,4 +1,4 @@
-/* Timers that are due together: by date, and timers of one date in the order in which they were added or set. */
+/* Checks the order of timers that are due together: by date, and equal dates in the order in which they were added or set. */
 #include "harness.h"
 
 #define OTHER RLSTR("other")
@@ -49,14 +49,14 @@ START_TEST(what_counts_is_when_they_were_added_not_when_they_were_made)
         RLRunLoopAddTimer(rl, hand[i], kRLRunLoopDefaultMode);
     RLRunLoopRemoveTimer(rl, hand[7], kRLRunLoopDefaultMode);
     RLRunLoopAddTimer(rl, hand[7], kRLRunLoopDefaultMode);
-    RLRunLoopAddTimer(rl, hand[5], kRLRunLoopDefaultMode); /* is there already: no effect */
+    RLRunLoopAddTimer(rl, hand[5], kRLRunLoopDefaultMode); /* already there: no effect */
     poll_mode(kRLRunLoopDefaultMode);
     assert_notes("9 8 6 5 4 3 2 1 0 7");
     drop_hand();
 }
 END_TEST
 
-/* An order and a tolerance are kept in memory of their own, and tolerant timers in queues of their own. */
+/* An order and a tolerance are stored in memory of their own, and timers with a tolerance are in queues of their own. */
 START_TEST(all_kinds_of_timers_share_one_order)
 {
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 0.002;
@@ -67,7 +67,7 @@ START_TEST(all_kinds_of_timers_share_one_order)
             RLRunLoopTimerSetTolerance(hand[i], 1e-4);
         RLRunLoopAddTimer(rl, hand[i], kRLRunLoopDefaultMode);
     }
-    RLRunLoopTimerSetTolerance(hand[1], 1e-4); /* changes queues, but not the place among equals */
+    RLRunLoopTimerSetTolerance(hand[1], 1e-4); /* changes queues, but not the position among equals */
     RLRunLoopTimerSetTolerance(hand[3], 0);
     RLRunLoopTimerSetTolerance(hand[8], 1e-4);
     spin_until(date + 1e-5);
@@ -77,7 +77,7 @@ START_TEST(all_kinds_of_timers_share_one_order)
 }
 END_TEST
 
-/* Each membership has a queue of its own. A timer that comes into one more mode keeps its place. */
+/* Each set of modes has its own queue. A timer that is added to one more mode keeps its position. */
 START_TEST(timers_of_different_modes_share_one_order)
 {
     make_hand(0);
@@ -131,7 +131,7 @@ static void note_date(RLRunLoopTimerRef timer, void *info)
     due[calls++] = RLRunLoopTimerGetNextFireDate(timer); /* of this call */
     if (calls == ROUNDS * PARTNERS)
         RLRunLoopStop(rl);
-    if (calls == PARTNERS + 1) /* late: all of them skip some of the grid */
+    if (calls == PARTNERS + 1) /* late: all timers skip part of the grid */
         spin_until(due[PARTNERS] + 2.5 * RLRunLoopTimerGetInterval(timer));
 }
 
@@ -144,7 +144,7 @@ START_TEST(timers_that_repeat_keep_their_order)
         RLRunLoopAddTimer(rl, timers[i], kRLRunLoopDefaultMode);
     }
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
-    bool was_held_up = false; /* between two of them, for so long that they skipped different parts of the grid */
+    bool was_held_up = false; /* two of them were called so far apart that they skipped different parts of the grid */
     for (int i = 0; i < ROUNDS * PARTNERS; i++)
         was_held_up |= fabs(due[i] - due[i - i % PARTNERS]) > 1e-6;
     ck_assert_msg(strcmp(notes, "0 1 2 0 1 2 0 1 2") == 0 || was_held_up, "%s", notes);
@@ -162,7 +162,7 @@ static void note_and_stop(UNUSED RLRunLoopTimerRef timer, void *info)
     RLRunLoopStop(rl);
 }
 
-static bool was_late; /* a repeating timer's date that is past counts as now */
+static bool was_late; /* a date of a repeating timer that is past counts as now */
 
 static void set_date_and_add(RLRunLoopTimerRef timer, void *info)
 {
@@ -176,7 +176,7 @@ static void set_date_and_add(RLRunLoopTimerRef timer, void *info)
     was_late = RLAbsoluteTimeGetCurrent() >= common_date;
 }
 
-/* Not when its function returns. */
+/* The date counts from when it is set, not from when the callback returns. */
 START_TEST(a_date_set_in_the_own_callback_counts_from_then_on)
 {
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent(), 1000, set_date_and_add, "T");
@@ -190,13 +190,13 @@ START_TEST(a_date_set_in_the_own_callback_counts_from_then_on)
 }
 END_TEST
 
-/* -- While they are being called ----------------------------------------------------------------------------------- */
+/* -- Changes while they are being called --------------------------------------------------------------------------- */
 
 static void meddle(UNUSED RLRunLoopTimerRef timer, void *info)
 {
     note(info);
     RLRunLoopTimerInvalidate(hand[2]);
-    RLRunLoopTimerSetNextFireDate(hand[3], RLAbsoluteTimeGetCurrent() - 100); /* it has its turn already */
+    RLRunLoopTimerSetNextFireDate(hand[3], RLAbsoluteTimeGetCurrent() - 100); /* it already has its turn */
     RLRunLoopTimerSetNextFireDate(hand[4], HUGE_VAL);
     RLRunLoopTimerSetTolerance(hand[6], 1);
     RLRunLoopAddTimer(rl, hand[7], OTHER);
@@ -225,11 +225,11 @@ static void set_past_dates(UNUSED RLRunLoopTimerRef timer, void *mode)
     note("sets");
     for (int i = 0; i < HAND - 1; i++) {
         RLRunLoopTimerSetNextFireDate(hand[i], -1e6 - (i * 7 % HAND));
-        RLRunLoopAddTimer(rl, hand[i], mode); /* every second is there already */
+        RLRunLoopAddTimer(rl, hand[i], mode); /* every second timer is already there */
     }
 }
 
-/* They wait for the next pass, where a date counts no matter when it was set. */
+/* The timers wait for the next pass, in which a date counts no matter when it was set. */
 START_TEST(past_dates_that_a_callback_sets_count_in_the_next_pass)
 {
     const RLRunLoopMode mode = _i ? OTHER : kRLRunLoopDefaultMode;
@@ -259,7 +259,7 @@ static void set_and_run_other(RLRunLoopTimerRef timer, void *mode)
     note(poll_mode(OTHER) == kRLRunLoopRunTimedOut ? "|" : "?");
 }
 
-/* A nested run serves its mode alone: the rest waits for the pass after the outer one. */
+/* A nested run serves only its own mode; the rest waits for the pass after the outer one. */
 START_TEST(past_dates_that_a_callback_sets_count_in_a_run_nested_in_it)
 {
     RLRunLoopTimerRef setter = make_timer(0, 0, set_and_run_other, (void *)(_i ? OTHER : kRLRunLoopDefaultMode));
@@ -282,7 +282,7 @@ static int next_of_crowd;
 
 static void count_in_order(UNUSED RLRunLoopTimerRef timer, void *info) { require((intptr_t)info == next_of_crowd++); }
 
-/* Each step takes a time that grows with the logarithm: if it grew with the number, this would take minutes. */
+/* Each step takes logarithmic time: if it took linear time, this would take minutes. */
 START_TEST(a_hundred_thousand_of_one_date_keep_their_order)
 {
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() - 1;
@@ -296,7 +296,7 @@ START_TEST(a_hundred_thousand_of_one_date_keep_their_order)
 }
 END_TEST
 
-/* -- By chance, beside a list that is searched from end to end ----------------------------------------------------- */
+/* -- Random operations, checked against a list that is searched from end to end ------------------------------------ */
 
 enum { PLAYERS = 1500, FEW_PLAYERS = 120, DATES = 4, NEVER = DATES, IN_DEFAULT = 1, IN_OTHER = 2 };
 
@@ -317,7 +317,7 @@ static int draw(int below)
 
 static RLAbsoluteTime date_of(int date) { return date == NEVER ? HUGE_VAL : first_date + date * 1e-6; }
 
-/* Whose turn it is; -1: nobody's. */
+/* Returns the player whose turn it is; -1 if there is none. */
 static int expected_player(void)
 {
     int best = -1;
@@ -414,7 +414,7 @@ START_TEST(random_timers_of_few_dates_agree_with_a_list)
 {
     first_date = RLAbsoluteTimeGetCurrent() - 1000;
     chance = (unsigned)_i;
-    playing = _i % 4 == 3 ? PLAYERS : FEW_PLAYERS; /* few lie in heaps, many are sorted as a whole */
+    playing = _i % 4 == 3 ? PLAYERS : FEW_PLAYERS; /* few timers are in heaps, many are sorted as a whole */
     RLRunLoopAddCommonMode(rl, OTHER);
     for (int round = 0; round < SCALED(400) * FEW_PLAYERS / playing; round++) {
         for (int i = draw(2 * playing); i > 0; i--)

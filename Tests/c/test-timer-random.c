@@ -1,5 +1,6 @@
-/* The timers of one loop against a model: random operations on timers and sources, outside of callbacks and in them, in virtual time.
- * After each run the model says which timers had to fire and in which order, what the run had to return, and which date is next. */
+/* Checks the timers of one loop against a model: random operations on timers and sources, inside and outside callbacks, in
+ * virtual time. After each run the model says which timers had to fire and in which order, what the run had to return, and which
+ * date is next. */
 #include "guest.h"
 #include <sys/syscall.h>
 #include <time.h>
@@ -14,7 +15,7 @@ static unsigned below(unsigned limit)
     return (unsigned)(random_state >> 33) % limit;
 }
 
-/* -- Time, in microseconds. It stands still but between steps. ----------------------------------------------------------- */
+/* -- Time, in microseconds. It advances only between steps. -------------------------------------------------------- */
 
 enum { MILLISECOND = 1000, SECOND = 1000000, WALL = 1700000000, UPTIME = 100000 };
 static long now; /* 0: the real time, for Check */
@@ -31,7 +32,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 
 static RLAbsoluteTime date_of(long time) { return (WALL - kRLAbsoluteTimeIntervalSince1970) + (double)time * 1e-6; }
 
-/* -- The model ----------------------------------------------------------------------------------------------------------- */
+/* -- The model ----------------------------------------------------------------------------------------------------- */
 
 enum { DEFAULT, FIRST, SECONDARY, THIRD, MODES, COMMON = MODES };
 static RLStringRef names[MODES + 1];
@@ -63,7 +64,7 @@ static RLRunLoopRef loop;
 
 static bool is_in(const struct item *item, int mode) { return item->is_valid && item->modes >> mode & 1; }
 
-/* In the common modes also when it was removed from each of them. */
+/* An item may be in the common set even if it was removed from each common mode. */
 static bool is_in_loop(const struct item *item) { return item->modes != 0 || item->is_in_common; }
 
 static void model_add(struct item *item, int mode)
@@ -82,7 +83,7 @@ static void model_remove(struct item *item, int mode)
 
 static void model_end(struct item *item) { *item = (struct item){.is_unreferenced = item->is_unreferenced}; }
 
-/* A timer that neither the test nor a loop has is freed. */
+/* A timer to which neither the test nor a loop refers is freed. */
 static void forget_if_free(struct timer *timer)
 {
     if (timer->is_owned || is_in_loop(&timer->item) || timer->is_firing)
@@ -91,7 +92,7 @@ static void forget_if_free(struct timer *timer)
     timer->ref = NULL;
 }
 
-/* -- What has to fire in the run that is under way ------------------------------------------------------------------------ */
+/* -- What has to fire in the current run --------------------------------------------------------------------------- */
 
 static struct timer *expected[TIMERS];
 static int expected_count, next_expected, run_mode;
@@ -114,7 +115,7 @@ static void expect_due_timers(int mode)
     qsort(expected, (size_t)expected_count, sizeof *expected, compare);
 }
 
-/* NULL if no timer has to fire any more. Callbacks of others may have ended some. */
+/* Returns NULL if no more timers have to fire. Callbacks of other timers may have ended some. */
 static struct timer *expected_timer(void)
 {
     while (next_expected < expected_count && !is_in(&expected[next_expected]->item, run_mode))
@@ -130,9 +131,9 @@ static bool is_expected(const struct timer *timer)
     return false;
 }
 
-/* -- Operations that callbacks do, too ------------------------------------------------------------------------------------- */
+/* -- Operations that callbacks make, too --------------------------------------------------------------------------- */
 
-/* A timer that may be used; NULL if there seems to be none. */
+/* Returns a timer that may be used; NULL if none was found. */
 static struct timer *any_timer(void)
 {
     for (int tries = 0; tries < 20 && timer_count > 0; tries++) {
@@ -217,7 +218,7 @@ static void change_something(void)
         change_source(source);
 }
 
-/* -- The function of all timers ----------------------------------------------------------------------------------------------- */
+/* -- The callback of all timers ------------------------------------------------------------------------------------ */
 
 static int number(const struct timer *timer) { return timer ? (int)(timer - timers) : -1; }
 
@@ -241,7 +242,7 @@ static void fire(RLRunLoopTimerRef ref, void *info)
 
 static void count_release(const void *info) { ((struct timer *)info)->releases++; }
 
-/* -- Operations outside of callbacks -------------------------------------------------------------------------------------------- */
+/* -- Operations outside of callbacks ------------------------------------------------------------------------------- */
 
 static long random_distance(void)
 {
@@ -255,7 +256,7 @@ static long random_distance(void)
     case 3:
         return -(long)below(5000);
     case 4:
-        return 7; /* several on one date */
+        return 7; /* several timers on one date */
     default:
         return 1000L * below(100);
     }
@@ -271,7 +272,7 @@ static void make_random_timer(void)
     timer->counts_releases = below(3) == 0;
     if (timer->counts_releases && distance > 0 && below(3) == 0) {
         timer->interval = (1 + below(160)) * 125L * MILLISECOND;
-        timer->due += 1 + timer_count; /* on no other timer's date, as its dates are rounded */
+        timer->due += 1 + timer_count; /* not on any other timer's date, because its dates are rounded */
     }
     RLRunLoopTimerContext context = {.info = timer, .release = timer->counts_releases ? count_release : NULL};
     timer->ref = RLRunLoopTimerCreate(NULL, date_of(timer->due), (double)timer->interval * 1e-6, 0, 0, fire, &context);
@@ -350,7 +351,7 @@ static void do_something(void)
         make_random_source();
 }
 
-/* -- Steps --------------------------------------------------------------------------------------------------------------------- */
+/* -- Steps --------------------------------------------------------------------------------------------------------- */
 
 static void run(void)
 {
@@ -405,7 +406,7 @@ static void end_all(void)
 START_TEST(random_timers_are_as_the_model_says)
 {
     random_state = (uint64_t)(_i + 1) * 7919 + 1;
-    /* In the middle of a millisecond, when none is due. */
+    /* In the middle of a millisecond, when no timer is due. */
     now = 10 * SECOND + 500;
     names[DEFAULT] = kRLRunLoopDefaultMode;
     names[FIRST] = RLSTR("first");

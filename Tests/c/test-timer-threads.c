@@ -1,17 +1,17 @@
-/* Timers that threads make, move, cancel and release by chance while two loops fire them. */
+/* Stress test: threads make, move, cancel and release timers at random while two loops fire them. */
 #include "harness.h"
 #include <math.h>
 
 enum { LOOPS = 2, THREADS = 4, SLOTS = 150, STEPS = SCALED(40000) };
 
-/* What became of a timer; its info, if it has a context with functions only while that is held. */
+/* What happened to a timer. This is also its info, which may be used only while it is held if the context has functions. */
 struct life {
     atomic_int calls, held;
     bool repeats, counts;
 };
 static struct life lives[THREADS * STEPS];
 
-/* A timer that any thread may take, with the reference of the slot. */
+/* A timer that any thread may use. The slot has a reference to it. */
 static struct slot {
     pthread_mutex_t mutex;
     RLRunLoopTimerRef timer;
@@ -41,7 +41,7 @@ static const void *hold(const void *info)
 
 static void drop_hold(const void *info) { require(atomic_fetch_sub(&((struct life *)info)->held, 1) > 0); }
 
-/* Puts a timer or NULL, with its reference, into a slot. */
+/* Puts a timer with its reference, or NULL, into a slot, and releases the old timer. */
 static void put(struct slot *slot, RLRunLoopTimerRef timer)
 {
     pthread_mutex_lock(&slot->mutex);
@@ -99,7 +99,7 @@ static void fire(RLRunLoopTimerRef timer, void *info)
         RLRunLoopTimerInvalidate(timer);
 }
 
-/* Eight of ten are one-shots without functions in their context. */
+/* Eight of ten timers are one-shots without functions in their context. */
 static void make_one(struct life *life)
 {
     RLRunLoopTimerContext context = {.info = life};
@@ -154,7 +154,7 @@ START_TEST(timers_live_as_long_as_loops_and_clients_need_them)
 END_TEST
 
 enum { ROUNDS = SCALED(3000) };
-static _Atomic(RLRunLoopTimerRef) released; /* by the other thread; NULL: it is done with it */
+static _Atomic(RLRunLoopTimerRef) released; /* to be released by the other thread; NULL once it has done so */
 static atomic_bool is_over;
 
 static void *release_what_is_given(UNUSED void *info)
@@ -170,7 +170,7 @@ static void *release_what_is_given(UNUSED void *info)
     return NULL;
 }
 
-/* The loop keeps the timer during the call. */
+/* The loop keeps the timer during the callback. */
 static void keep(RLRunLoopTimerRef timer, void *info)
 {
     atomic_store(&released, timer);

@@ -1,4 +1,5 @@
-/* Sources and timers that do not keep their modes from being empty. That another thread may empty a mode in this way: test-run-emptied. */
+/* Checks sources and timers that do not keep their modes from being empty. test-run-emptied.c checks that another thread may
+ * empty a mode in this way. */
 #include "guest.h"
 
 #define INNER RLSTR("inner")
@@ -49,7 +50,7 @@ START_TEST(alone_in_a_mode_they_are_not_called)
 }
 END_TEST
 
-/* A one-shot timer of the simplest kind ends the run, and the other one has been called by then. */
+/* A one-shot timer of the simplest kind ends the run; the repeating timer has been called by then. */
 START_TEST(they_are_called_while_something_else_keeps_the_run_going)
 {
     atomic_int ticks = 0, last = 0, performed = 0;
@@ -91,7 +92,7 @@ START_TEST(a_callback_may_end_its_run_by_it)
 }
 END_TEST
 
-/* What is counted stays right while items come into modes, leave them, fire, and are changed anywhere between. */
+/* The counts stay correct while items are added to modes, removed, fire, and are changed at any point in between. */
 START_TEST(every_mode_counts_what_is_in_it)
 {
     RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
@@ -127,7 +128,7 @@ START_TEST(every_mode_counts_what_is_in_it)
 }
 END_TEST
 
-/* A mode that becomes common has them, too. */
+/* A mode that becomes common receives unreferenced items as well. */
 START_TEST(a_mode_that_becomes_common_has_them)
 {
     RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
@@ -183,7 +184,7 @@ static void *sleep_with_source(void *info)
     return NULL;
 }
 
-/* Each loop counts the source for itself. */
+/* Each loop counts the source separately. */
 START_TEST(a_source_of_several_loops_ends_the_runs_of_all)
 {
     enum { LOOPS = 3 };
@@ -200,7 +201,7 @@ START_TEST(a_source_of_several_loops_ends_the_runs_of_all)
         sleepers[i].thread = start_thread(sleep_with_source, &sleepers[i]);
         gate_pass(&sleepers[i].ready);
     }
-    /* One of them has another item, and so sleeps on. */
+    /* One of the loops has another item, and therefore sleeps on. */
     RLRunLoopAddSource(sleepers[1].loop, other, kRLRunLoopDefaultMode);
     RLRunLoopSourceSetKeepsModeRunning(source, 0);
     for (int i = 0; i < LOOPS; i += 2) {
@@ -235,7 +236,7 @@ static void *toggle(UNUSED void *info)
     return NULL;
 }
 
-/* Two threads change what a third adds, removes and runs. In the end each mode counts what is true. */
+/* Two threads change items that a third one adds, removes and runs. In the end the count of each mode is correct. */
 START_TEST(threads_that_change_it_at_a_time_agree)
 {
     shared = make_source(0, do_nothing, NULL);
@@ -273,7 +274,7 @@ START_TEST(threads_that_change_it_at_a_time_agree)
 }
 END_TEST
 
-/* What an item is goes with it into another loop. */
+/* The setting moves with an item to another loop. */
 START_TEST(an_item_takes_it_along_into_another_loop)
 {
     struct looper looper;
@@ -287,10 +288,10 @@ START_TEST(an_item_takes_it_along_into_another_loop)
     RLRunLoopRemoveTimer(rl, timer, kRLRunLoopDefaultMode);
     RLRunLoopAddSource(looper.loop, source, kRLRunLoopDefaultMode);
     RLRunLoopAddTimer(looper.loop, timer, kRLRunLoopDefaultMode);
-    /* The other loop ends although it has both. */
+    /* The other loop's run ends although it has both items. */
     drop_source(looper.keeper);
     join_thread(looper.thread);
-    /* Its thread has left them. */
+    /* That thread's exit has removed them from its loop. */
     RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
     ck_assert(is_empty(kRLRunLoopDefaultMode));
@@ -307,7 +308,7 @@ static void *make_it_keep(void *info)
     return NULL;
 }
 
-/* A host waits for a mode that is empty: it is told when that is so no more. */
+/* A host waits for a mode that is empty, and must be notified when the mode is not empty anymore. */
 START_TEST(a_host_hears_of_a_mode_that_is_filled_by_it)
 {
     atomic_int performed = 0;

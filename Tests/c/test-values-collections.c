@@ -1,5 +1,5 @@
-/* Arrays that change, sets and dictionaries: what any client sees, and what is said about mistakes. How they compare with
- * CF's is in Tests/conformance; that they are what they should be after long series of changes, in RunLoopCoreTests. */
+/* Checks mutable arrays, sets and dictionaries: what any client sees, and that misuse is reported. Tests/conformance compares
+ * them with CF's; RunLoopCoreTests checks them after long series of changes. */
 #include "harness.h"
 
 static RLMutableArrayRef make_array(const char *const *words)
@@ -215,7 +215,7 @@ START_TEST(a_dictionary_is_copied_and_compared)
 }
 END_TEST
 
-/* What the maker of such a collection must not do: nothing but the contents suffers. */
+/* A client must not do this in a callback, but nothing except the contents may suffer. */
 static RLMutableSetRef spoiled;
 static RLBoolean spoil(const void *one, const void *other)
 {
@@ -249,7 +249,7 @@ static const void *grow_and_retain(RLAllocatorRef allocator, const void *value)
     return value;
 }
 
-/* What is copied is read from memory that the callback gives back. */
+/* What is copied is read from memory that the callback frees. */
 START_TEST(callbacks_that_change_the_array_they_are_copied_from_harm_nothing)
 {
     const RLArrayCallBacks callbacks = {.retain = grow_and_retain};

@@ -1,4 +1,4 @@
-/* Strings in other encodings: what a program does wrong, and what does not fit. Tests/conformance compares the rest with CF. */
+/* Checks strings in other encodings: misuse, and what does not fit. Tests/conformance compares the rest with CF. */
 #include "harness.h"
 
 static RLStringRef cafe(void) { return RLStringCreateWithCString(NULL, "caf\xE9", kRLStringEncodingISOLatin1); }

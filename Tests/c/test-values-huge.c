@@ -1,4 +1,4 @@
-/* Sizes that no memory can hold are a failure of the system, not a crash. */
+/* Checks values of sizes that no memory can hold: they are a failure of the system, not a crash. */
 #include "harness.h"
 
 START_TEST(values_larger_than_memory_are_refused)

@@ -1,4 +1,4 @@
-/* Data that changes, numbers, dates, formats and the rest of strings; and the notification centre. */
+/* Checks mutable data, numbers, dates, formats, the remaining functions of strings, and the notification center. */
 #include "harness.h"
 
 START_TEST(data_changes)
@@ -38,7 +38,7 @@ START_TEST(data_takes_or_borrows_a_block)
     ck_assert_ptr_eq(RLDataGetBytePtr(lent), lasting);
     RLDataRef copy = RLDataCreateCopy(NULL, lent);
     ck_assert_ptr_ne(RLDataGetBytePtr(copy), lasting);
-    RLRelease(given); /* frees the block: AddressSanitizer sees whether it does */
+    RLRelease(given); /* frees the block, as AddressSanitizer verifies */
     RLRelease(lent);
     RLRelease(copy);
 }
@@ -93,7 +93,8 @@ static RLStringRef format_with_list(RLStringRef format, ...)
 START_TEST(a_format_takes_all_of_a_long_string)
 {
     enum { COUNT = 3001 };
-    char expected[COUNT + 3] = "<a"; /* one byte, then characters of two: cut off anywhere, it is no string */
+    /* One byte, then two-byte characters: cut off at an even length, this is no valid string. */
+    char expected[COUNT + 3] = "<a";
     for (int i = 2; i <= COUNT; i += 2)
         memcpy(expected + i, "\u00e9", 2);
     expected[COUNT + 1] = 0;

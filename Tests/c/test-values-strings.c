@@ -1,4 +1,4 @@
-/* Strings: lengths, encodings, comparison, constants. Mistakes are in test-misuse-*.c. */
+/* Checks strings: lengths, encodings, comparison, constants. Misuse is in test-misuse-*.c. */
 #include "harness.h"
 
 static RLStringRef string(const char *text) { return RLStringCreateWithCString(NULL, text, kRLStringEncodingUTF8); }
@@ -20,7 +20,7 @@ START_TEST(strings_count_units_and_bytes)
         ck_assert_str_eq(buffer, cases[i].text);
         memset(buffer, 'x', sizeof buffer);
         ck_assert(!RLStringGetCString(made, buffer, cases[i].bytes, kRLStringEncodingUTF8));
-        ck_assert_int_eq(buffer[0], cases[i].bytes > 0 ? 0 : 'x'); /* empty, if there is room for that */
+        ck_assert_int_eq(buffer[0], cases[i].bytes > 0 ? 0 : 'x'); /* an empty string, if there is room for one */
         ck_assert_int_eq(buffer[cases[i].bytes], 'x');
         bool ascii = cases[i].units == cases[i].bytes;
         ck_assert_int_eq(RLStringGetCStringPtr(made, kRLStringEncodingASCII) != NULL, ascii);
@@ -91,7 +91,7 @@ START_TEST(strings_are_compared_by_code_point)
 }
 END_TEST
 
-/* CF computes with 64 bits: there the second pair is equal, too. */
+/* CF computes with 64 bits, so there the strings of the second pair are equal, too. */
 START_TEST(numbers_in_strings_have_any_length)
 {
     static const char *const pairs[][2] = {{"x18446744073709551615", "x18446744073709551616"},

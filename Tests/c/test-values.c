@@ -1,4 +1,4 @@
-/* Objects, data and arrays: what any client of the values sees. Mistakes are in test-misuse-*.c. */
+/* Checks objects, data and arrays as any client sees them. Misuse is in test-misuse-*.c. */
 #include "harness.h"
 
 START_TEST(the_library_returns_its_version) { ck_assert_int_eq(RLGetVersion(), RL_VERSION); }
@@ -128,7 +128,7 @@ START_TEST(arrays_keep_their_values_by_their_callbacks)
     values[0] = NULL;
     ck_assert_int_eq(RLArrayGetCount(objects), 2);
     ck_assert_ptr_eq(RLArrayGetValueAtIndex(objects, 0), one);
-    ck_assert_int_eq(RLGetRetainCount(one), 2); /* its maker and the first array */
+    ck_assert_int_eq(RLGetRetainCount(one), 2); /* references of its maker and of the first array */
     ck_assert(RLArrayContainsValue(objects, (RLRange){0, 2}, two_again));
     ck_assert(!RLArrayContainsValue(objects, (RLRange){0, 1}, two_again));
     ck_assert(!RLArrayContainsValue(objects, (RLRange){2, 0}, two_again));
@@ -169,7 +169,7 @@ START_TEST(arrays_call_callbacks_of_the_clients_own)
     const void *values[] = {"abc", "abc", "abc"};
     RLArrayCallBacks callbacks = {.retain = array_retain, .release = array_release, .equal = array_equal};
     RLArrayRef array = RLArrayCreate(NULL, values, 3, &callbacks);
-    memset(&callbacks, 0, sizeof callbacks); /* was copied */
+    memset(&callbacks, 0, sizeof callbacks); /* the array has its own copy */
     ck_assert_int_eq(array_retains, 3);
     ck_assert_str_eq(RLArrayGetValueAtIndex(array, 2), "bc"); /* what retain returned */
     ck_assert(RLArrayContainsValue(array, (RLRange){0, 3}, text));
@@ -223,7 +223,7 @@ static RLStringRef describe_at_length(const void *info)
 START_TEST(a_description_is_not_cut_off_in_a_character)
 {
     RLRunLoopSourceContext context = {.copyDescription = describe_at_length};
-    for (RLIndex order = 5; order <= 50; order += 45) { /* one digit and two: the text begins a byte later */
+    for (RLIndex order = 5; order <= 50; order += 45) { /* one digit, then two, so that the text begins a byte later */
         RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, order, &context);
         RLStringRef description = RLCopyDescription(source);
         RLStringRef again = string(RLStringGetCStringPtr(description, kRLStringEncodingUTF8));
@@ -264,7 +264,7 @@ static RLStringRef describe_a_loop_with(int modes, int sources)
     return RLCopyDescription(loop);
 }
 
-/* A cut number or address would be a wrong one. */
+/* A number or an address that is cut off would be a wrong one. */
 START_TEST(a_description_of_a_loop_has_whole_items_and_says_how_many_are_left_out)
 {
     RLStringRef description = describe_a_loop_with(3, 40);

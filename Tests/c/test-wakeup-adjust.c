@@ -1,5 +1,6 @@
-/* What another thread changes while a loop is on its way to sleep counts for that sleep. The loop's thread asks for its
- * timer slack there, after it has looked at its timers and sources: prctl of this program lets the other thread in. */
+/* Checks that what another thread changes while a loop is about to sleep counts for that sleep. At that point, after it has
+ * checked its timers and sources, the loop's thread queries its timer slack; the prctl() of this program lets the other thread
+ * act then. */
 #include "harness.h"
 
 #include <sched.h>
@@ -40,7 +41,7 @@ static void *change_on_the_way(void *info)
     return NULL;
 }
 
-/* Runs until somebody stops the loop. True if that was the last resort, a timer that is due after ten seconds. */
+/* Runs until the loop is stopped. Returns true if the last resort stopped it, a timer that is due after ten seconds. */
 static bool overslept(void (*what)(void *info), void *info)
 {
     atomic_int late = 0;
@@ -110,7 +111,7 @@ START_TEST(a_descriptor_added_on_the_way_to_sleep_is_watched)
 }
 END_TEST
 
-/* -- A sleep that is adjusted is not over -- */
+/* -- A sleep that is adjusted does not end -- */
 
 static long voluntary_switches(pid_t tid)
 {
@@ -140,7 +141,7 @@ static void *adjust_and_stop(UNUSED void *info)
         timers[i] = make_timer(date - i, 0, count_timer, &never);
         RLRunLoopAddTimer(rl, timers[i], kRLRunLoopDefaultMode);
         while (voluntary_switches(loop_tid) <= before)
-            sched_yield(); /* it sleeps again, or is about to sleep at last */
+            sched_yield(); /* it sleeps again, or is about to */
     }
     RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_current, NULL);
     for (int i = 0; i < ADJUSTMENTS; i++)
@@ -161,7 +162,7 @@ START_TEST(timers_far_away_make_no_pass_of_a_loop_asleep_on_descriptors)
     pthread_t thread = start_thread(adjust_and_stop, NULL);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
     join_thread(thread);
-    ck_assert_int_le(passes, 2); /* the first, and the one for the function that stops */
+    ck_assert_int_le(passes, 2); /* the first pass, and that for the function that stops the loop */
     drop_observer(observer);
     drop_source(watch.source);
     close_pipe(ends);

@@ -1,6 +1,6 @@
-/* A waker that is held up between its change of the loop's word and its system call, and comes after the loop has woken by
- * itself, has slept in another way, or has ended. The waker steps through the call one instruction at a time (the trap
- * flag) and is held up after each number of them in turn. */
+/* Checks a waker that is held up between its change of the loop's wake word and its system call, until the loop has woken by
+ * itself, has slept in another way, or has ended. The waker steps through the call one instruction at a time (the trap flag), and
+ * is held up after each number of instructions in turn. */
 #include "harness.h"
 
 #include <sched.h>
@@ -13,7 +13,7 @@ static gate ready, proceed, held_up;
 static atomic_bool is_waking;
 static int port(UNUSED void *info) { return ends[0]; }
 
-/* Sleeps in epoll, then on the word of a mode without descriptors, and ends. */
+/* Sleeps in epoll, then on the wake word in a mode without descriptors, and ends. */
 UNUSED static void *sleep_in_both_ways(UNUSED void *info)
 {
     atomic_int never;
@@ -25,7 +25,7 @@ UNUSED static void *sleep_in_both_ways(UNUSED void *info)
     RLRelease(source);
     RLRelease(keeper);
     gate_open(&ready);
-    /* Again and again, until the waker has seen it asleep: a busy machine may miss it many times. */
+    /* Repeated until the waker has seen the loop asleep: on a busy machine it may miss that many times. */
     do {
         RLRunLoopRunInMode(RLSTR("ports"), 0.01, 0);
     } while (!is_waking);
@@ -51,7 +51,7 @@ static void step(UNUSED int number, UNUSED siginfo_t *details, void *context)
     gate_pass(&held_up);
 }
 
-/* False if the call was over before the waker was held up. */
+/* Returns false if the call ended before the waker was held up. */
 static bool wake_late_by(int steps)
 {
     is_waking = false;
@@ -78,7 +78,7 @@ START_TEST(a_wakeup_held_up_anywhere_does_not_keep_the_thread_from_ending)
     make_pipe(ends);
     struct sigaction action = {.sa_sigaction = step, .sa_flags = SA_SIGINFO};
     ck_assert_int_eq(sigaction(SIGTRAP, &action, NULL), 0);
-    /* From the return of raise on, until the call is over before the waker can be held up. */
+    /* From the return of raise() on, until the call ends before the waker can be held up. */
     int steps = 0;
     while (steps < 1000 && wake_late_by(steps))
         steps++;
