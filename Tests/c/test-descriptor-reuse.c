@@ -1,5 +1,5 @@
 /* Checks descriptors that are closed before their object is invalidated, and whose numbers are then reused for other files: the
- * mistake is reported once, and the object of the new file is not disturbed. */
+ * misuse is reported once, and the object of the new file is not disturbed. */
 #include "descriptor.h"
 
 #include <sys/epoll.h>

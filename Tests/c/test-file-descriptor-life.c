@@ -271,7 +271,7 @@ START_TEST(the_object_and_its_source_keep_each_other)
 }
 END_TEST
 
-/* -- Mistakes -- */
+/* -- Misuse -- */
 
 /* The callback ends its thread: what it was using is released as if it had returned. */
 static void end_thread(UNUSED struct port *port, UNUSED RLOptionFlags types) { pthread_exit(NULL); }

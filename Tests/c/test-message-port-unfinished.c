@@ -150,7 +150,7 @@ START_TEST(a_payload_that_stops_for_a_while)
 }
 END_TEST
 
-/* If the memory is needed, the request of a client that stopped in the middle is dropped, and the client is told so. */
+/* If the memory is needed, the request of a client that stopped in the middle is dropped, and the client is notified. */
 START_TEST(a_payload_that_stops_and_is_in_the_way)
 {
     begin_with_peer(0);

@@ -114,7 +114,7 @@ START_TEST(handler_and_info_are_replaced_together)
     mistakes_over = 1;
     join_thread(replacer);
     ck_assert_int_eq(mixed_up, 0);
-    ck_assert_int_eq(heard_one + heard_other, 3 * SCALED(10000)); /* one diagnostic per mistake */
+    ck_assert_int_eq(heard_one + heard_other, 3 * SCALED(10000)); /* one diagnostic per misuse */
 }
 END_TEST
 

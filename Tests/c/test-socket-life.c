@@ -193,7 +193,7 @@ START_TEST(a_negative_number_gives_a_socket_that_is_not_valid)
 }
 END_TEST
 
-/* -- Mistakes -- */
+/* -- Misuse -- */
 
 /* A table of sockets indexed by descriptor has room for every number up to the largest. */
 START_TEST(a_number_that_no_descriptor_has_costs_no_memory)

@@ -202,7 +202,7 @@ START_TEST(a_rearmable_timer_holds_its_info_until_it_is_invalidated)
 }
 END_TEST
 
-/* -- Mistakes -- */
+/* -- Misuse -- */
 
 START_TEST(mistakes_are_reported)
 {

@@ -329,8 +329,8 @@ static void add_next(UNUSED RLRunLoopTimerRef timer, void *info)
     RLRelease(next);
 }
 
-/* This also holds if only a timer with a tolerance is due, which is queued apart from the others, while their queue has room that
- * a cancelled timer has left. */
+/* A timer that becomes due in a pass waits for the next pass, too, if the only timer that was due has a tolerance. Such a timer
+ * is queued apart from the others, whose queue has room that a cancelled timer has left. */
 START_TEST(a_timer_that_becomes_due_in_the_pass_of_one_with_a_tolerance_waits_for_the_next)
 {
     moves_next = _i;

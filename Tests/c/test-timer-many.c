@@ -20,7 +20,7 @@ static int calls, out_of_order, early;
 static void check_order(UNUSED RLRunLoopTimerRef timer, void *info)
 {
     struct entry *entry = info;
-    out_of_order += entry->date < last_date - 1e-6;           /* dates closer than a double can tell are equal */
+    out_of_order += entry->date < last_date - 1e-6;           /* a double cannot distinguish closer dates */
     early += RLAbsoluteTimeGetCurrent() < entry->date - 5e-4; /* the wall clock may be slewed meanwhile */
     last_date = entry->date;
     entry->calls++;
