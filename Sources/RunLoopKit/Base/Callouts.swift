@@ -2,9 +2,9 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-// Clients' functions are called from here only (except those of contexts, in ClientContext.swift, and a filter's start, shutdown and
-// release), and never with the kit's lock held; those of a filter with its stream's lock. As in librunloop, a backtrace shows by these
-// names whose code runs and why.
+// The kit calls clients' callbacks and filter functions only from here. Exceptions: the functions of contexts, a filter's start, shutdown
+// and release, and signal handlers that the kit's own has replaced. The kit's lock is never held during a call; a filter's functions run
+// with their stream's lock held. As in librunloop, these names show in a backtrace whose code runs and why.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SIGNAL_CALLBACK_FUNCTION")
 @inline(never)

@@ -1,16 +1,16 @@
 import CRunLoop
 import CRunLoopKit
 
-/// The fields that the contexts of all objects of the kit have in common. Their functions are user code: never call them with the lock
-/// held.
+/// The fields that follow the version in every context of the kit. The functions are user code: never call them with the kit's lock held.
 struct ClientContext: BitwiseCopyable {
     var info: UnsafeMutableRawPointer?
     var retain: (@convention(c) (UnsafeRawPointer?) -> UnsafeRawPointer?)?
     var release: (@convention(c) (UnsafeRawPointer?) -> Void)?
     var copyDescription: (@convention(c) (UnsafeRawPointer?) -> OpaquePointer?)?
 
-    /// Reads the context that a client passes for a new object. nil after a diagnostic if its version is not 0, and nil with errno if the
-    /// kit cannot be set up. Every context of the kit is a version followed by the fields of this struct.
+    /// Reads the context that a client passes for a new object, a version followed by the fields of this struct; NULL gives a context with
+    /// a NULL info and no functions. Returns nil after a diagnostic if the version is not 0, and nil with errno if the kit cannot be set
+    /// up.
     @inline(never)
     static func load(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContext? {
         if !ForkHandlers.prepare() { return nil }
@@ -22,14 +22,14 @@ struct ClientContext: BitwiseCopyable {
         return context.load(fromByteOffset: 8, as: ClientContext.self)
     }
 
-    /// This context, with the info that the client's retain has returned.
+    /// Returns a copy of this context whose info is what the client's retain has returned. Calls user code.
     func retained() -> ClientContext {
         var retained = self
         if let retain { retained.info = UnsafeMutableRawPointer(mutating: retain(info)) }
         return retained
     }
 
-    /// Calls the client's release for a context that `retained` has returned. Preserves errno.
+    /// Calls the client's release on the info of a context that `retained` has returned. Preserves errno.
     func releaseInfo() {
         if let release { preservingSystemError { release(info) } }
     }

@@ -1,14 +1,15 @@
 import CLinux
 import CRunLoop
 
-/// An RLFileDescriptor and its source, which an object has beside its handle and which follow that into every mode.
+/// An RLFileDescriptor and its source, which an object uses internally beside its handle. The source follows the handle into every mode.
 struct DescriptorWatch: BitwiseCopyable {
     /// The RLFileDescriptor. Retained.
     let watch: OpaquePointer
     /// The run loop source of the RLFileDescriptor. Retained.
     let source: OpaquePointer
 
-    /// A watch whose callbacks are disabled, and which never closes the descriptor; nil with errno if the system refuses. Any thread.
+    /// Creates a watch whose callbacks are disabled, and which never closes the descriptor. Returns nil with errno if the system refuses.
+    /// Any thread.
     static func make(
         _ descriptor: Int32, _ context: inout RLFileDescriptorContext, _ callout: @escaping RLFileDescriptorCallBack
     ) -> DescriptorWatch? {
@@ -20,20 +21,21 @@ struct DescriptorWatch: BitwiseCopyable {
             }
             return nil
         }
-        // Only the handle keeps its modes from being empty, and the program may have told it not to.
+        // Only the handle keeps its modes from being empty, and the client may have turned that off.
         RLRunLoopSourceSetKeepsModeRunning(source, 0)
         return DescriptorWatch(watch: watch, source: source)
     }
 
-    /// Ends the watch; after that the descriptor may be closed. Any thread.
+    /// Invalidates the watch and drops the references. The descriptor may be closed afterwards. Any thread.
     func end() {
         RLRelease(UnsafeRawPointer(source))
         RLFileDescriptorInvalidate(watch)
         RLRelease(UnsafeRawPointer(watch))
     }
 
-    /// Adds a source to a mode of a loop if the handle is in it, and otherwise removes it: of two threads that add and remove the handle
-    /// either may say so first, and what counts is where it is now. False if out of memory. Under the object's lock.
+    /// Adds `source` to a mode of a loop if the handle is in that mode; otherwise removes it. The current state decides, because two
+    /// threads that add and remove the handle may report in either order. Returns false if out of memory. The caller holds the object's
+    /// lock.
     static func follow(_ handle: OpaquePointer?, _ source: OpaquePointer, _ loop: OpaquePointer, _ mode: OpaquePointer) -> Bool {
         if RLRunLoopContainsSource(loop, handle, mode) == 0 {
             RLRunLoopRemoveSource(loop, source, mode)

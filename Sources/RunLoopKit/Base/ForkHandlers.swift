@@ -2,12 +2,13 @@ import CLinux
 import CLinuxKit
 import Synchronization
 
-/// Has fork() call functions of the kit. No object is made before: a child might find a lock held by a thread that does not exist there.
+/// The kit's fork() handlers. They are registered before the first object is created; otherwise a child could find a lock held by a thread
+/// that does not exist there.
 enum ForkHandlers {
     private static let arePrepared = Atomic(false)
 
-    /// Registers the functions, once: called before each object is made. False with errno if out of memory; a later call tries again. Any
-    /// thread.
+    /// Registers the kit's handlers once; called before each object is created. Returns false with errno if out of memory; a later call
+    /// tries again. Any thread.
     static func prepare() -> Bool {
         register(
             arePrepared, before: { linux_kit_lock() }, inParent: { linux_kit_unlock() },
@@ -17,7 +18,7 @@ enum ForkHandlers {
             })
     }
 
-    /// Registers functions once: `isDone` says whether they are. False with errno if out of memory. Any thread, without a lock.
+    /// Registers handlers once; `isDone` records that. Returns false with errno if out of memory. Any thread; call without a lock held.
     static func register(
         _ isDone: borrowing Atomic<Bool>, before: (@convention(c) () -> Void)?, inParent: (@convention(c) () -> Void)?,
         inChild: (@convention(c) () -> Void)?

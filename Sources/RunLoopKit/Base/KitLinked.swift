@@ -4,8 +4,8 @@ protocol KitLinked {
 }
 
 extension UnsafeMutablePointer where Pointee: KitLinked {
-    /// Removes this element from the list that begins with `first`. No effect if it is not in that list. O(length). Under the lock of the
-    /// list; calls no user code.
+    /// Removes this element from the list that begins with `first`. No effect if it is not in that list. O(length). The caller holds the
+    /// list's lock. Calls no user code.
     func unlink(from first: inout Self?) {
         if first == self {
             first = pointee.next

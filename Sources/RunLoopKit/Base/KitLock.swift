@@ -1,13 +1,13 @@
 import CLinuxKit
 
-/// The kit's one global mutex: it guards the lists that loops, workers and signal handlers read, the table of signals, and the recovery of
-/// stream locks after fork(). Not recursive. Handlers do not take it: a thread that unlinks something waits, holding it, until no handler
-/// is reading (`awaitHandlers`). Loops are woken under it, so a probe's `sent`, which must be async-signal-safe, is the only function of
-/// the program that may be called under it. fork() takes it: `ForkHandlers`.
+/// The kit's one global mutex. It guards the lists that loops, workers and signal handlers read, the table of signals, and the recovery of
+/// stream locks after fork(). Not recursive. Signal handlers do not take it: a thread that unlinks something holds it and waits until no
+/// handler is reading (`awaitHandlers`). Loops are woken with it held, which may call a probe's `sent`; that function must be
+/// async-signal-safe, and no other user code may run with it held. fork() takes it: see `ForkHandlers`.
 enum KitLock {
-    /// Any thread.
+    /// Locks the mutex. Any thread.
     static func lock() { linux_kit_lock() }
 
-    /// Only the thread that locked it.
+    /// Unlocks the mutex. Only the thread that locked it.
     static func unlock() { linux_kit_unlock() }
 }

@@ -1,18 +1,19 @@
 import CLinux
 import CRunLoop
 
-/// What the memory of each object of the kit begins with. The object itself is a run loop source whose info points to this, so references,
-/// loops and modes are librunloop's. No field changes once the program has the handle.
+/// The header of every kit object's memory. The object itself is a run loop source whose info points to this, so librunloop manages its
+/// references, loops and modes. No field changes after the client has received the handle.
 struct KitObject {
     let kind: KitKind
-    /// What the object is about: the number of a signal, a process or a descriptor, a limit. Descriptions leave out a negative one.
+    /// The number that describes the object: a signal, a process ID, a descriptor, or a limit; 0 for kinds without one. Descriptions omit
+    /// it if it is negative.
     var number: Int
     let client: ClientContext
-    /// The source, which owns this memory and frees it: no reference.
+    /// The source, which owns this memory and frees it. Not retained.
     var source: OpaquePointer?
 }
 
-/// The kinds of objects.
+/// The kinds of kit objects.
 enum KitKind: UInt32 {
     case signal, child, work, workers, hostResolve, stream, fileWatch, listener
 
@@ -37,21 +38,23 @@ protocol KitStorage: ~Copyable {
 }
 
 extension KitObject {
-    /// The object behind a handle of the program; nil, and one diagnostic, if it is of another kind. Adds no reference. Any thread.
+    /// Returns the object behind a client's handle; nil, after one diagnostic, if the handle is of another kind. Adds no reference. Any
+    /// thread.
     static func borrow<Storage: KitStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
     ) -> UnsafeMutablePointer<Storage>? {
         find(handle, Storage.kind, function, parameter)?.assumingMemoryBound(to: Storage.self)
     }
 
-    /// A source with a descriptor; nil if out of memory. Any thread; calls the context's release if it fails.
+    /// Creates a version-1 source, which watches a descriptor. Returns nil if out of memory, after calling the context's release. Any
+    /// thread.
     static func makeSource(_ context: inout RLRunLoopSourceContext1) -> OpaquePointer? {
         withUnsafeMutableBytes(of: &context) { bytes in
             RLRunLoopSourceCreate(nil, 0, bytes.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: RLRunLoopSourceContext.self))
         }
     }
 
-    /// A context whose info is still this address has not been filled in.
+    /// The info of a context that RLRunLoopSourceGetContext has not filled in.
     private static var unfilled: UnsafeMutableRawPointer? { UnsafeMutableRawPointer(bitPattern: 1) }
 
     @inline(never)
@@ -65,7 +68,7 @@ extension KitObject {
         var context = RLRunLoopSourceContext()
         context.info = unfilled
         RLRunLoopSourceGetContext(handle, &context)
-        // The handle is no source: librunloop has reported that.
+        // The handle is not a source; librunloop has reported that.
         if context.info == unfilled { return nil }
         if isOfTheKit(context), let object = context.info {
             let found = object.assumingMemoryBound(to: KitObject.self).pointee.kind
@@ -77,13 +80,13 @@ extension KitObject {
         return nil
     }
 
-    /// The source's functions are ours, so its info is an object of the kit.
+    /// Whether a source belongs to the kit: its `copyDescription` is the kit's, so its info is a `KitObject`.
     private static func isOfTheKit(_ context: RLRunLoopSourceContext) -> Bool {
         guard let describe = context.copyDescription else { return false }
         return unsafeBitCast(describe, to: UInt.self) == unsafeBitCast(copyDescription, to: UInt.self)
     }
 
-    /// What the sources of all kinds say when they are described. Calls the client's function.
+    /// Describes a source of any kind: its kind, its number, and the client's description of its info. Calls user code.
     static let copyDescription: @convention(c) (UnsafeRawPointer?) -> OpaquePointer? = { info in
         guard let info else { return nil }
         let object = info.assumingMemoryBound(to: KitObject.self)

@@ -1,11 +1,12 @@
 import CLinux
 import CRunLoop
 
-// Time limits of objects: a timer in each loop that the object's handle is in, as a timer can be in one loop only.
+// Time limits of objects. A timer can be in one loop only, so there is one in each loop that the object's handle is in.
 
 extension ServingLoops {
-    /// Has the timers fire in `delay` seconds, infinity: never. Makes those that are missing, in all modes of `handle`. They do not keep
-    /// modes from being empty. False if out of memory. Under the object's lock; calls the context's functions.
+    /// Sets the timer in each loop to fire in `delay` seconds; infinity disarms it. Creates a missing timer, unless `delay` is infinity,
+    /// and adds it to all modes that `handle` is in. The timers do not keep modes from being empty. Returns false if out of memory. The
+    /// caller holds the object's lock. Calls the context's functions.
     func setTimers(
         _ delay: Double, of handle: OpaquePointer?, _ context: inout RLRunLoopTimerContext, _ callout: @escaping RLRunLoopTimerCallBack
     ) -> Bool {
@@ -26,7 +27,8 @@ extension ServingLoops {
         }
     }
 
-    /// The handle was added to a mode of a loop, or removed from one: so is the loop's timer. Under the object's lock.
+    /// Adds the loop's timer, if there is one, to `mode` if the handle is in that mode; otherwise removes it. Called when the handle was
+    /// added or removed. The caller holds the object's lock.
     func followWithTimer(_ handle: OpaquePointer?, _ loop: OpaquePointer, _ mode: OpaquePointer) {
         allSatisfy { link in
             if link.pointee.loop != loop { return true }
@@ -40,7 +42,7 @@ extension ServingLoops {
         }
     }
 
-    /// Calls `body` with each mode of a loop that the handle is in. False if out of memory. Under the object's lock.
+    /// Calls `body` for each mode of a loop that the handle is in. Returns false if out of memory. The caller holds the object's lock.
     static func forEachMode(_ loop: OpaquePointer, of handle: OpaquePointer?, _ body: (OpaquePointer) -> Void) -> Bool {
         guard let modes = RLRunLoopCopyAllModes(loop) else { return false }
         for index in 0..<RLArrayGetCount(modes) {
@@ -53,7 +55,7 @@ extension ServingLoops {
 }
 
 extension ServingLoops.LinkPointer {
-    /// Ends the timer in this loop, if there is one. Under the object's lock.
+    /// Invalidates and releases this loop's timer, if there is one. The caller holds the lock of the list.
     func endTimer() {
         guard let timer = pointee.timer else { return }
         pointee.timer = nil

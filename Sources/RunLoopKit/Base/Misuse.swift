@@ -1,10 +1,10 @@
 import CLinux
 import CRunLoop
 
-/// Diagnostics of callers' mistakes, as librunloop's: one line to its error handler, or on standard error, then the function returns its
-/// failure value. Calls user code (the handler), so never with a lock held. Any thread.
+/// Diagnostics of API misuse, as in librunloop: one line goes to the error handler, or to standard error if there is none, and the function
+/// returns its failure value. Calls user code (the error handler), so call without a lock held. Any thread.
 enum Misuse {
-    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM`. Sets errno to EINVAL, for functions that have no other failure value.
+    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM`. Sets errno to EINVAL, for functions whose result cannot show the failure.
     @inline(never)
     static func report(_ function: Name, _ parameter: Name, _ problem: Name) {
         RLReportError(function.characters, parameter.characters, problem.characters, 1)
@@ -22,8 +22,7 @@ enum Misuse {
         }
     }
 
-    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM` for a failure of the system that no result of a function shows. Never aborts. Leaves
-    /// errno as it was.
+    /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM` for a system failure that no function's result shows. Never aborts. Preserves errno.
     @inline(never)
     static func warn(_ function: Name, _ parameter: Name, _ problem: Name) {
         RLReportError(function.characters, parameter.characters, problem.characters, 0)

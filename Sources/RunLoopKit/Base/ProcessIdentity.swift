@@ -1,7 +1,7 @@
 import CLinux
 import CLinuxKit
 
-/// Which process this is. Its number alone does not say: in a PID namespace of its own the child of a fork() may have that of its parent.
+/// Identifies a process. The process ID alone does not: in a new PID namespace, the child of a fork() may have the same ID as its parent.
 struct ProcessIdentity: BitwiseCopyable {
     private let number: Int32
     private let forks: UInt32
@@ -14,9 +14,10 @@ struct ProcessIdentity: BitwiseCopyable {
     /// The calling process. Any thread.
     static var current: ProcessIdentity { ProcessIdentity(number: linux_process(), forks: linux_kit_fork_count()) }
 
-    /// Whether the calling process is a child, by fork(). No system call. Any thread.
+    /// Whether the calling process descends from this one by fork(). No system call. Any thread.
     var hasForked: Bool { forks != linux_kit_fork_count() }
 
-    /// Whether it is the calling process. The number is asked for, too, as fork() alone is counted, and not _Fork() or clone(). Any thread.
+    /// Whether this is the calling process. Compares the process ID too, because only fork() is counted, not _Fork() or clone(). Any
+    /// thread.
     var isCurrent: Bool { forks == linux_kit_fork_count() && number == linux_process() }
 }

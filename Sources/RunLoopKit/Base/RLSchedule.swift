@@ -14,7 +14,7 @@ public func RLScheduleSource(_ source: OpaquePointer?) -> OpaquePointer? {
     }
     let loop = RLRunLoopGetCurrent()
     RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode)
-    // What the loop does not keep may be gone after the release.
+    // Checked before the release, which may free a source that the loop has not retained.
     let isKept = RLRunLoopContainsSource(loop, source, kRLRunLoopDefaultMode) != 0
     let error = RLRunLoopSourceIsValid(source) != 0 ? ENOMEM : EINVAL
     preservingSystemError { RLRelease(object) }

@@ -3,17 +3,17 @@ import CLinuxKit
 import CRunLoop
 import Synchronization
 
-/// The loops that a source is in, to wake them. "The lock" is the kit's, or that of the object if it has one of its own. Changes are made
-/// by the `schedule` and `cancel` functions of the source; for an RLSignal a signal handler may read the list at any time.
+/// The loops that a source is in, kept so that they can be woken. "The lock" is the kit's, or the object's if it has its own. The source's
+/// `schedule` and `cancel` callbacks update the list. For an RLSignal, a signal handler may read it at any time.
 struct ServingLoops: ~Copyable {
-    /// A loop of the list.
+    /// One loop in the list.
     struct Link: ~Copyable {
-        /// A reference of the list. Written once.
+        /// The loop, retained by the list. Written once.
         let loop: OpaquePointer
-        /// In how many of the loop's modes the source is. Two threads that add and remove may report in either order, so it may be
-        /// negative for a moment. Under the lock.
+        /// The number of the loop's modes that the source is in. Negative for a moment if two threads add and remove, since they may report
+        /// in either order. Under the lock.
         var modes: Int
-        /// The timer of an object with a time limit, in the same modes of the loop as the source. A reference. Under the lock.
+        /// The timer of an object with a time limit, in the same modes of the loop as the source. Retained. Under the lock.
         var timer: OpaquePointer?
         /// The next link, 0 at the end. Written under the lock, read by signal handlers.
         let next: Atomic<UInt>
@@ -29,10 +29,10 @@ struct ServingLoops: ~Copyable {
 
     /// The first link, 0 if there is none. Written under the lock, read by signal handlers.
     private let first: Atomic<UInt>
-    /// Memory for a link, so that adding the source to a first loop cannot fail. Under the lock.
+    /// Memory reserved for one link, so that adding the source to its first loop cannot fail. Under the lock.
     private var spare: LinkPointer?
 
-    /// nil if out of memory.
+    /// Creates an empty list with a reserved link. nil if out of memory.
     init?() {
         guard let memory = malloc(MemoryLayout<Link>.stride) else { return nil }
         spare = memory.bindMemory(to: Link.self, capacity: 1)
@@ -42,7 +42,7 @@ struct ServingLoops: ~Copyable {
     /// The list is empty, as its source is in no loop.
     deinit { free(spare) }
 
-    /// Whether the source is in a mode of a loop. Under the lock.
+    /// Whether the source is in no mode of any loop. The caller holds the lock.
     var isEmpty: Bool {
         var link = Self.pointer(first)
         while let here = link {
@@ -52,7 +52,7 @@ struct ServingLoops: ~Copyable {
         return true
     }
 
-    /// Calls `body` with each link until it returns false; returns whether it never did. Under the lock.
+    /// Calls `body` for each link until it returns false. Returns whether it never did. The caller holds the lock.
     @discardableResult
     func allSatisfy(_ body: (LinkPointer) -> Bool) -> Bool {
         var link = Self.pointer(first)
@@ -63,7 +63,7 @@ struct ServingLoops: ~Copyable {
         return true
     }
 
-    /// Wakes all loops of the list. Under the lock, or in a signal handler that `change` waits for.
+    /// Wakes all loops in the list. Call with the lock held, or in a signal handler that `change` waits for.
     func wake() {
         var link = Self.pointer(first)
         while let here = link {
@@ -72,8 +72,9 @@ struct ServingLoops: ~Copyable {
         }
     }
 
-    /// The source was added to a mode of a loop (1) or removed from one (-1). `awaitReaders` returns when no signal handler can have seen
-    /// what was taken out before. Returns a loop that the caller releases without the lock; false if out of memory. Under the lock.
+    /// Records that the source was added to a mode of a loop (1) or removed from one (-1). `awaitReaders` returns when no signal handler
+    /// can still be using a link that was unlinked before. `released` is a loop that the caller releases after unlocking; `isDone` is false
+    /// if out of memory. The caller holds the lock.
     mutating func change(_ loop: OpaquePointer, by modes: Int, awaitReaders: () -> Void) -> (isDone: Bool, released: OpaquePointer?) {
         var before: LinkPointer?
         var link = Self.pointer(first)
@@ -96,7 +97,7 @@ struct ServingLoops: ~Copyable {
         return (true, loop)
     }
 
-    /// Adds a loop to the end of the list, and retains it. False if out of memory.
+    /// Appends a loop to the list and retains it. Returns false if out of memory. The caller holds the lock.
     private mutating func add(_ loop: OpaquePointer, _ modes: Int, behind last: LinkPointer?) -> Bool {
         guard let link = spare ?? malloc(MemoryLayout<Link>.stride)?.bindMemory(to: Link.self, capacity: 1) else { return false }
         spare = nil
