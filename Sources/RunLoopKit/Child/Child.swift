@@ -4,34 +4,35 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// An RLChild: a child process, and a version-1 source on an epoll that reports its pidfd once for each change of it: when the child has
-/// ended, and when a tracer that has kept its end to itself (gdb) lets go of it.
+/// An RLChild: a child process and a version-1 source. The source watches an epoll instance that is edge-triggered on the child's pidfd, so
+/// it becomes ready once for each change: when the child ends, and when a tracer (gdb) that has held back the exit lets go of the child.
 struct Child: ~Copyable, KitStorage {
     static var kind: KitKind { .child }
 
-    /// How far the wait for a child's end is.
+    /// The stages of waiting for a child's end.
     fileprivate enum Progress: UInt8, AtomicRepresentable {
-        /// The child was not seen to have ended.
+        /// The child is not known to have ended.
         case running
-        /// A loop calls waitid() for the child, which takes no time.
+        /// A loop is calling waitid() for the child, without blocking.
         case waiting
-        /// The child was waited for: its status is known.
+        /// The child has been waited for, by this object or by other code, so its status is known or lost.
         case ended
     }
 
     fileprivate(set) var object: KitObject
     fileprivate let callout: RLChildCallBack
-    /// The process whose child it is; a later fork() makes another process, to which this child does not belong.
+    /// The parent: the process that created the object. After a fork(), the object in the new process is not about a child of that process.
     fileprivate let parent: ProcessIdentity
-    /// Open until the object is freed, so that a signal never reaches another process. Written once, before the program has the handle.
+    /// The child's pidfd, open until the object is freed. Signals are sent through it, so they never reach a process that reuses the
+    /// child's process ID. -1 if there is none. Written once, before the client has the handle.
     fileprivate(set) var pidfd: Int32 = -1
-    /// The descriptor that the loops watch. Written before the program has the handle.
+    /// The descriptor that the loops watch. Written before the client has the handle.
     fileprivate var port: Int32 = -1
-    /// Our ends of the pipes to its descriptors 0, 1 and 2.
+    /// This process's ends of the pipes to the child's descriptors 0, 1 and 2.
     let pipes: ChildPipes
-    /// How far the wait for the end has come. Any thread.
+    /// How far waiting for the child has progressed. Any thread.
     fileprivate let progress: Atomic<Progress>
-    /// Written by the loop that waits, before `progress` is `ended`, and not changed after that.
+    /// How the child ended. Written by the loop that waits for the child, before `progress` becomes `ended`; constant afterwards.
     fileprivate var end = linux_end()
 
     fileprivate init(_ callout: @escaping RLChildCallBack, _ client: ClientContext, _ pipes: consuming ChildPipes) {
@@ -47,8 +48,8 @@ struct Child: ~Copyable, KitStorage {
         if port >= 0 { linux_close(port) }
     }
 
-    /// An object and its source, for a child that is yet to come; nil if out of memory. Retains the client's info. If it fails, and when
-    /// the source is freed, the info is released and the pipes are closed. Any thread.
+    /// Creates an object and its source for a child that is attached later; returns nil if out of memory. Retains the client's info. On
+    /// failure, and when the source is freed, the info is released and the pipes are closed. Any thread; calls user code.
     static func make(_ callout: @escaping RLChildCallBack, _ client: ClientContext, _ pipes: consuming ChildPipes) -> ChildPointer? {
         guard let memory = malloc(MemoryLayout<Child>.stride) else { return nil }
         let child = memory.bindMemory(to: Child.self, capacity: 1)
@@ -60,7 +61,7 @@ struct Child: ~Copyable, KitStorage {
         context.copyDescription = KitObject.copyDescription
         context.getPort = { info in Child.pointer(info).pointee.port }
         context.perform = { info in Child.pointer(info).perform() }
-        // On failure `makeSource` has called the function that releases the info.
+        // On failure, `makeSource` has called the function that releases the info.
         guard let source = KitObject.makeSource(&context) else { return nil }
         child.pointee.object.source = source
         return child
@@ -74,11 +75,11 @@ struct Child: ~Copyable, KitStorage {
 typealias ChildPointer = UnsafeMutablePointer<Child>
 
 extension ChildPointer {
-    /// Gives the object its child. Throws if the process is no child of this one, or there is no descriptor. Before the program has the
-    /// handle.
+    /// Attaches a child process to the object. Throws if the process is not a child of this one, or if no descriptor is available. Call
+    /// before the client has the handle.
     func attach(_ process: Int32) throws(SystemError) {
         let pidfd = linux_pidfd_open(process)
-        // EINVAL, or ENOENT since Linux 6.16: it is a thread.
+        // EINVAL, or ENOENT since Linux 6.16: the number is that of a thread.
         if pidfd < 0 { throw systemError == EINVAL || systemError == ENOENT ? SystemError.make(ESRCH) : .last }
         pointee.pidfd = pidfd
         pointee.object.number = Int(process)
@@ -87,8 +88,8 @@ extension ChildPointer {
         pointee.port = try checked(linux_open_changes(pidfd))
     }
 
-    /// Gives the object a child that has ended already, and that something else has waited for: its loop finds that at once.
-    /// Before the program has the handle.
+    /// Attaches a child that has ended and that other code has already waited for. An always readable descriptor takes the place of the
+    /// pidfd's epoll, so the loop reports the lost status in its next pass. Call before the client has the handle.
     func attachLost(_ process: Int32) throws(SystemError) {
         let stand = try checked(linux_readable_descriptor())
         if pointee.port >= 0 { linux_close(pointee.port) }
@@ -96,17 +97,17 @@ extension ChildPointer {
         pointee.object.number = Int(process)
     }
 
-    /// Sends a signal. Throws ESRCH if there is nothing left of the child. Any thread.
+    /// Sends a signal to the child. Throws ESRCH if the child has been waited for. Any thread.
     func send(_ signal: Int32) throws(SystemError) {
         if linux_pidfd_send_signal(pointee.pidfd, signal) == 0 { return }
-        // EBADF: there never was a pidfd.
+        // EBADF: there is no pidfd.
         throw systemError == EBADF ? SystemError.make(ESRCH) : .last
     }
 
-    /// Drops the only reference, of an object that the program has not seen. Leaves errno as it was.
+    /// Releases an object that the client has not seen, dropping its only reference. Preserves errno.
     func discard() { preservingSystemError { RLRelease(UnsafeRawPointer(pointee.object.source)) } }
 
-    /// What is known of the end; nil if it has not ended. Any thread.
+    /// How the child ended; nil while it has not been waited for. Any thread.
     var status: RLChildStatus? {
         guard pointee.progress.load(ordering: .acquiring) == .ended else { return nil }
         let how =
@@ -125,22 +126,23 @@ extension ChildPointer {
 
     private static func seconds(_ time: timeval) -> Double { Double(time.tv_sec) + Double(time.tv_usec) * 1e-6 }
 
-    /// Waits for the child, if it has ended and no other loop does; true once. The status is known then. On the loop's thread.
+    /// Waits for the child without blocking, unless another loop is doing so. Returns true once, when the child has ended; its status is
+    /// known then. Loop thread only.
     private func wait() -> Bool {
         guard pointee.progress.compareExchange(expected: .running, desired: .waiting, ordering: .acquiring).exchanged else { return false }
         var result = linux_wait_for_end(pointee.pidfd, &pointee.end)
         while result != 0 && systemError == EINTR { result = linux_wait_for_end(pointee.pidfd, &pointee.end) }
-        // What was found ready may be so no more.
+        // A ready pidfd does not guarantee that the child can be waited for: a tracer may still hold back the exit.
         let hasEnded = result != 0 || pointee.end.process != 0
         pointee.progress.store(hasEnded ? .ended : .running, ordering: .releasing)
         return hasEnded
     }
 
-    /// The pidfd is ready: ends the source, and calls the client. On the loop's thread.
+    /// Handles a ready descriptor: if the child has ended, invalidates the source and calls the client. Loop thread only; calls user code.
     fileprivate func perform() {
-        // After a fork(): it is the parent's child.
+        // After a fork(): the child belongs to the parent process.
         if !pointee.parent.isCurrent { return RLRunLoopSourceInvalidate(pointee.object.source) }
-        // A change from here on makes it ready again.
+        // A change from here on makes the descriptor ready again.
         linux_forget_changes(pointee.port)
         guard wait(), var status = status else { return }
         RLRunLoopSourceInvalidate(pointee.object.source)
@@ -148,7 +150,7 @@ extension ChildPointer {
             pointee.callout, pointee.object.source, &status, pointee.object.client.info)
     }
 
-    /// The source was freed.
+    /// Frees the object, as its source is freed. Calls user code.
     fileprivate func free() {
         pointee.object.client.releaseInfo()
         deinitialize(count: 1)

@@ -3,14 +3,14 @@ import CLinuxKit
 import CRunLoopKit
 import Synchronization
 
-/// This process's ends of the pipes to a child's descriptors 0, 1 and 2. They do not block and are not inherited.
+/// This process's ends of the pipes to a child's descriptors 0, 1 and 2. They are nonblocking and close-on-exec.
 struct ChildPipes: ~Copyable {
-    // -1: there is none, or it was taken. Any thread.
+    // -1: there is no pipe, or its end was taken. Any thread.
     private let input: Atomic<Int32>
     private let output: Atomic<Int32>
     private let error: Atomic<Int32>
 
-    /// No pipes.
+    /// Creates an empty set of pipes.
     init() {
         input = Atomic(-1)
         output = Atomic(-1)
@@ -24,10 +24,10 @@ struct ChildPipes: ~Copyable {
         }
     }
 
-    /// Takes an end, which the caller closes; -1 if there is none. Any thread.
+    /// Removes and returns an end, which the caller closes; -1 if there is none. Any thread.
     func take(_ number: Int32) -> Int32 { exchange(number, -1) }
 
-    /// Puts an end back, or there for the first time. Any thread.
+    /// Stores an end, for the first time or after `take`. Any thread.
     func put(_ number: Int32, _ end: Int32) { _ = exchange(number, end) }
 
     private func exchange(_ number: Int32, _ end: Int32) -> Int32 {
@@ -39,12 +39,12 @@ struct ChildPipes: ~Copyable {
     }
 }
 
-/// What a child is to get as one of its standard descriptors.
+/// The source of one of a child's standard descriptors.
 struct ChildDescriptor: ~Copyable {
-    /// A descriptor above the standard ones, which this closes; or `linux_spawn_inherit` and its like.
+    /// A descriptor above the standard ones, which this value closes; or a constant such as `linux_spawn_inherit`.
     let source: Int32
 
-    /// What the option of the program says for descriptor `number`. Puts our end of a new pipe into `pipes`.
+    /// Prepares descriptor `number` of the child as the client's option says. For a new pipe, stores this process's end in `pipes`.
     init(_ number: Int32, _ option: Int32, _ pipes: borrowing ChildPipes) throws(SystemError) {
         source = option == Int32(kRLChildPipe) ? try Self.pipe(number, pipes) : option > 0 ? try Self.duplicate(option) : option
     }
@@ -53,8 +53,8 @@ struct ChildDescriptor: ~Copyable {
         if source > 0 { preservingSystemError { linux_close(source) } }
     }
 
-    /// Duplicates a descriptor above the standard ones: the child's own are made one after the other, and none may overwrite what a later
-    /// one is made from.
+    /// Duplicates a descriptor to a number above the standard ones. The child's descriptors are set up one after the other, and none may
+    /// overwrite the source of a later one.
     private static func duplicate(_ descriptor: Int32) throws(SystemError) -> Int32 {
         try checked(linux_duplicate_above_standard(descriptor))
     }

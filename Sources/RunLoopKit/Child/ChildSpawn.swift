@@ -3,11 +3,11 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-/// The start of a program, as the client's options say.
+/// Starts a program as the client's options say.
 struct ChildSpawn {
     private let options: RLChildSpawnOptions
 
-    /// nil, and one diagnostic, if the options make no sense.
+    /// Copies the options. nil, after one diagnostic, if they are invalid.
     init?(_ options: UnsafePointer<RLChildSpawnOptions>?, _ function: Name) {
         guard let options = options?.pointee else {
             Misuse.report(function, "options", expected: "options", got: "NULL")
@@ -33,12 +33,13 @@ struct ChildSpawn {
         return nil
     }
 
-    /// Starts the program, and gives the object its child and its pipes. Throws if it does not run. Any thread.
+    /// Starts the program and attaches the child and its pipes to the object. Throws if the program does not run. Any thread.
     func start(_ child: ChildPointer) throws(SystemError) {
         let input = try ChildDescriptor(0, options.input, child.pointee.pipes)
         let output = try ChildDescriptor(1, options.output, child.pointee.pipes)
         let error = try ChildDescriptor(2, options.error, child.pointee.pipes)
-        // The number for the child's pidfd: it is hardly ever taken by another thread.
+        // Reserves a descriptor number for the child's pidfd, so that a shortage usually shows before the program is started. Another
+        // thread may still take the number after it is closed below.
         let reserved = try checked(linux_readable_descriptor())
         var process: Int32 = 0
         var sources = (input.source, output.source, error.source)

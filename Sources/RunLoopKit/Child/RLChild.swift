@@ -7,7 +7,7 @@ import CRunLoopKit
 
 private func borrow(_ child: OpaquePointer?, _ function: Name) -> ChildPointer? { KitObject.borrow(child, function, "child") }
 
-/// The callout, unless it is NULL, which is reported.
+/// Returns the callout; reports misuse and returns nil if it is NULL. Calls user code (the error handler).
 private func checkedCallout(_ callout: RLChildCallBack?, _ function: Name) -> RLChildCallBack? {
     if callout == nil { Misuse.report(function, "callout", expected: "a function", got: "NULL") }
     return callout
