@@ -3,27 +3,28 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-/// Events that have not been told yet, with their paths. Under the lock of the watch.
+/// Events that have not been delivered yet, with their paths. Guarded by the watch's lock.
 struct FileEvents: ~Copyable {
-    /// The start of the memory that holds the paths.
+    /// The header of the memory that holds a batch's paths.
     struct Block: KitLinked {
-        /// The next block that is being told.
+        /// The next batch that is being delivered.
         var next: UnsafeMutablePointer<Block>?
         var events: UnsafeMutablePointer<RLFileWatchEvent>?
     }
 
-    /// While it is filled, the paths are offsets in the block, which may move.
+    /// Until `take`, the paths are offsets into `bytes`, which may move.
     private var events: UnsafeMutablePointer<RLFileWatchEvent>?
     private(set) var count = 0
     private var capacity = 0
     private var bytes: UnsafeMutableRawPointer?
     private var used = MemoryLayout<Block>.stride
     private var size = 0
-    /// The latest event of each path, by open addressing: its index plus 1. Entries for events before `firstRemembered` count as empty.
+    /// The latest event for each path, as its index plus 1, in an open-addressing hash table. Entries for events before `firstRemembered`
+    /// count as empty.
     private var latest: UnsafeMutablePointer<UInt32>?
     private var latestCapacity = 0
     private var firstRemembered = 0
-    /// There was no memory for an event.
+    /// Whether an event was dropped because memory ran out.
     var isLost = false
 
     deinit {
@@ -34,11 +35,11 @@ struct FileEvents: ~Copyable {
 
     var isEmpty: Bool { count == 0 && !isLost }
 
-    /// Consecutive events of one path that differ in nothing are told once if they have one of these flags.
+    /// Identical consecutive events for one path are merged if they have one of these flags.
     private static var repeatable: UInt { UInt(kRLFileWatchModified | kRLFileWatchAttributes) }
 
-    /// Adds an event of what is in a directory or, if the name is empty, of the directory. Returns its index; nil if out of memory, or if
-    /// it repeats the last of this path.
+    /// Adds an event for the entry `name` of a directory or, if the name is empty, for the directory itself. Returns its index; nil if out
+    /// of memory, or if it repeats the latest event for this path.
     @discardableResult
     mutating func add(
         _ directory: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>, _ flags: UInt, isDirectory: Bool, error: Int32 = 0
@@ -70,7 +71,7 @@ struct FileEvents: ~Copyable {
         forgetPaths()
     }
 
-    /// Paths may stand for other files from now on.
+    /// Stops merging with earlier events, because a path may refer to another file from here on.
     mutating func forgetPaths() { firstRemembered = count }
 
     private static func pointer(_ offset: Int) -> UnsafePointer<CChar>? { UnsafePointer(bitPattern: offset) }
@@ -114,8 +115,8 @@ struct FileEvents: ~Copyable {
         return Int(truncatingIfNeeded: (hash ^ hash >> 29) & 0x7FFF_FFFF)
     }
 
-    /// True if the event that is about to be added only repeats the latest of its path. Otherwise notes it as that path's latest. Without
-    /// memory notes nothing: an event may then be told twice.
+    /// Returns whether the event that is about to be added only repeats the latest for its path. Otherwise records it as the latest.
+    /// Records nothing if out of memory: an event may then be delivered twice.
     private mutating func remember(_ offset: Int, _ flags: UInt) -> Bool {
         guard reserveLatest(), let latest, let events else { return false }
         let mask = latestCapacity - 1
@@ -153,9 +154,9 @@ struct FileEvents: ~Copyable {
         return true
     }
 
-    // MARK: telling
+    // MARK: delivery
 
-    /// Takes all events, in memory that the caller frees by `free`; nil if there is none.
+    /// Removes and returns all events, in memory that the caller frees with `destroy`; nil if there are none.
     mutating func take() -> (block: UnsafeMutablePointer<Block>, count: Int)? {
         guard count > 0, let events, let bytes else { return nil }
         for index in 0..<count {

@@ -3,11 +3,11 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-// What the kernel has told: under the lock of the watch.
+// Handling of inotify events. The caller holds the watch's lock, except while a new watch examines its roots.
 
 extension FileWatchPointer {
-    /// Takes events from the kernel, as many as a pass may take. Returns whether it is time to look at directories: there are no more, so
-    /// what the disk shows has been told, or there is no end of them.
+    /// Reads and handles events, up to the limit of a pass. Returns whether directories may be examined now: the queue is empty, so every
+    /// change that the disk shows has been handled, or it has not been empty for 32 passes.
     func readEvents() -> Bool {
         let bytes = pointee.buffer
         var kept = 0
@@ -29,7 +29,7 @@ extension FileWatchPointer {
         return pointee.passesBehind == 0
     }
 
-    /// Removes watches from the kernel: only some at once, as each removal puts an event into the queue, which must not be full of them.
+    /// Removes ended watches from the kernel. Only some at a time, because each removal queues an event and the queue must not overflow.
     private func endWatches() {
         var left = 4096
         while left > 0, let watch = pointee.directories.takeEnded() {
@@ -37,7 +37,7 @@ extension FileWatchPointer {
         }
     }
 
-    /// Handles events, and returns how many bytes they had: not all if the second half of a rename may follow what was read.
+    /// Handles events and returns how many bytes they occupied. With `mayWait`, stops at a rename whose second half may follow later.
     private func handle(_ bytes: UnsafeMutablePointer<CChar>, _ length: Int, mayWait: Bool) -> Int {
         var event = linux_file_event()
         var offset = 0
@@ -63,7 +63,7 @@ extension FileWatchPointer {
         return length
     }
 
-    /// The other half of a rename, which is taken out of what was read. They follow each other, or nearly so.
+    /// Finds the second half of a rename in what was read, and blanks it there. The two halves are adjacent, or nearly so.
     private func secondHalf(
         of first: linux_file_event, _ bytes: UnsafeMutablePointer<CChar>, _ offset: Int, _ length: Int
     ) -> linux_file_event? {
@@ -80,7 +80,7 @@ extension FileWatchPointer {
         return nil
     }
 
-    /// The kernel has taken the watch away, or is about to.
+    /// Handles the end of a watch that the kernel has removed or is about to remove.
     private func watchEnded(_ directory: WatchedDirectoryPointer, _ event: linux_file_event) {
         if event.mask & linux_in_unmount != 0 {
             if directory.pointee.parent.map({ $0.pointee.identity.device != directory.pointee.identity.device }) ?? true {
@@ -94,25 +94,25 @@ extension FileWatchPointer {
         if directory.pointee.isRoot {
             endRoot(directory, UInt(kRLFileWatchRemoved))
         } else {
-            // The watch ended because the directory was removed, of which an event follows, or what was mounted there is gone.
+            // Either the directory was removed, and an event for that follows, or the file system that was mounted there is gone.
             directory.willTellOfGap()
             pointee.directories.markUnread(directory)
         }
     }
 
-    /// An event of a watch itself: of directories that are no roots the one above tells.
+    /// Handles an event for a root itself. For other directories, the parent's watch reports such events.
     private func rootChanged(_ root: WatchedDirectoryPointer, _ event: linux_file_event) {
         if !root.pointee.isRoot || root.pointee.state == .gone { return }
         if event.mask & linux_in_move_self != 0 { return endRoot(root, UInt(kRLFileWatchRenamed)) }
         if event.mask & linux_in_delete_self != 0 { return endRoot(root, UInt(kRLFileWatchRemoved)) }
-        // A file that has another name, or none, or one link less: its path may lead to another file, which has replaced it.
+        // The file was renamed, unlinked, or lost a link, so its path may lead to another file that has replaced it.
         if event.mask & linux_in_attrib != 0 && root.pointee.state == .file && !isInPlace(root) {
             return endRoot(root, UInt(kRLFileWatchRemoved))
         }
         addContentEvents(root, event)
     }
 
-    /// A root is gone: told once. If it is in another root, that one is to watch what it watched.
+    /// Reports, once, that a root is gone. If it is inside another root, that one watches its directories from then on.
     func endRoot(_ root: WatchedDirectoryPointer, _ flag: UInt) {
         if root.pointee.state == .gone { return }
         pointee.events.add(root, "", flag | UInt(kRLFileWatchRootChanged), isDirectory: root.pointee.state != .file)
@@ -135,7 +135,7 @@ extension FileWatchPointer {
         if flags != 0 { pointee.events.add(directory, event.name, flags, isDirectory: event.mask & linux_in_directory != 0) }
     }
 
-    /// Something has happened to an entry of a directory.
+    /// Handles a change of an entry of a directory.
     private func entryChanged(_ directory: WatchedDirectoryPointer, _ event: linux_file_event) {
         let isDirectory = event.mask & linux_in_directory != 0
         if event.mask & linux_in_moved_to != 0 { return addFromOutside(event, directory) }
@@ -152,8 +152,8 @@ extension FileWatchPointer {
         }
     }
 
-    /// A directory was removed: if it was a root in another root, it has ended. Its own event comes when nothing has it open any more, and
-    /// its path may lead to a new directory by then.
+    /// Ends a root that is inside another root, if its directory was the one removed here. The root's own event arrives only when no
+    /// process has the directory open, and by then its path may lead to a new one.
     private func endRoot(at name: UnsafePointer<CChar>, in directory: WatchedDirectoryPointer) {
         var next = pointee.directories.firstRoot
         while let root = next {
@@ -172,7 +172,7 @@ extension FileWatchPointer {
 
     // MARK: renames
 
-    /// Something was renamed, to what the other half says, or to a place outside.
+    /// Handles a rename to the destination in `other`, or out of the roots if there is none.
     private func renamed(_ from: linux_file_event, to other: linux_file_event?) {
         let target = other.flatMap { pointee.directories.find(watch: $0.watch) }
         guard let old = pointee.directories.find(watch: from.watch) else {
@@ -184,13 +184,13 @@ extension FileWatchPointer {
         let exchanged =
             mayBeExchange(from, old, other) ? old.pointee.arrival : hasFilledGap(from, old, other, target) ? target.pointee.arrival : nil
         old.pointee.arrival = WatchedDirectory.Arrival()
-        // Also of an exchange: what looks like its second half may be the first half of another one.
+        // Recorded for a suspected exchange as well: the event that looks like its second half may be the first half of another one.
         noteArrival(other, target, from: from)
         if isAround(other.name, in: target, old) || isAround(from.name, in: old, target) { pointee.readsAgain = true }
         if let exchanged {
             pointee.events.forgetPaths()
             if pointee.readsAgain { return }
-            // Anything may be at both places now.
+            // Anything may be at either path now.
             setUncertain(from, old, isDirectory: exchanged.isDirectory)
             return setUncertain(other, target, isDirectory: isDirectory)
         }
@@ -204,7 +204,7 @@ extension FileWatchPointer {
         let isDirectory = from.mask & linux_in_directory != 0
         directory.pointee.arrival = WatchedDirectory.Arrival(oldName: WatchedDirectory.Arrival.hash(from.name), isDirectory: isDirectory)
         pointee.events.forgetPaths()
-        // What has just come here was exchanged, perhaps, for what leaves: it is here still.
+        // The entry that just arrived under this name may have been exchanged for the one that left, and then it is still here.
         if arrival.name == WatchedDirectory.Arrival.hash(from.name) && !isGone(from.name, in: directory) {
             return setUncertain(from, directory, isDirectory: arrival.isDirectory)
         }
@@ -213,8 +213,8 @@ extension FileWatchPointer {
         pointee.events.forgetPaths()
     }
 
-    /// Whether a directory lies in an entry of another one that is moved or replaced. No kernel does that: what was seen on the disk
-    /// is newer than the event.
+    /// Whether `other` is inside the entry `name` of `directory`, which is about to be moved or replaced. The kernel allows no such rename,
+    /// so the tree shows a state of the disk that is newer than the event.
     private func isAround(_ name: UnsafePointer<CChar>, in directory: WatchedDirectoryPointer, _ other: WatchedDirectoryPointer) -> Bool {
         pointee.directories.find(name, in: directory).map { other.isInside($0) } ?? false
     }
@@ -223,12 +223,12 @@ extension FileWatchPointer {
         _ oldName: UnsafePointer<CChar>, in old: WatchedDirectoryPointer, to new: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>,
         _ isDirectory: Bool
     ) {
-        // What it has replaced: an empty directory.
+        // The directory that it replaced, if any, was empty.
         drop(name, in: new)
         guard isDirectory else { return drop(oldName, in: old) }
         guard let moved = pointee.directories.find(oldName, in: old) else { return addDirectory(name, to: new, telling: .created) }
         pointee.directories.detach(moved)
-        // One that was looked at when the event was on its way may be another one, which came later.
+        // A directory that was examined while the event was already queued may be another one, which came there later.
         let isCertain = moved.pointee.watch < 0 || moved.pointee.lookedAt != pointee.drains
         if isCertain && pointee.directories.move(moved, to: new, as: name) {
             pointee.directories.markUnwatched(below: moved)
@@ -248,10 +248,11 @@ extension FileWatchPointer {
 
     // MARK: exchanges
 
-    // The kernel tells an exchange of two files as two renames, there and back, and a rename there and back in the same way. Nothing else
-    // happens to names in the two directories between those two, but anything may happen in others. If the other place is not watched, the
-    // kernel tells an arrival and then a departure; and it merges the arrival with the event before, if that was one at the same name.
-    // If the other place is watched from the middle of the exchange on, a departure is told, and then a rename to the same name.
+    // The kernel reports an exchange of two files as two renames, there and back, and a rename there and back in the same way. Between
+    // those two events no other name in the two directories changes, but anything may happen in others. If the other directory is not
+    // watched, the kernel reports an arrival and then a departure; it merges the arrival with the preceding event if that was an arrival at
+    // the same name. If the other directory becomes watched in the middle of the exchange, a departure is reported, and then a rename to
+    // the same name.
 
     private func noteArrival(_ to: linux_file_event, _ directory: WatchedDirectoryPointer, from: linux_file_event?) {
         directory.pointee.arrival = WatchedDirectory.Arrival(
@@ -259,17 +260,17 @@ extension FileWatchPointer {
             oldWatch: from?.watch ?? -1, drains: pointee.drains, isDirectory: to.mask & linux_in_directory != 0)
     }
 
-    /// Whether this may be the second half of an exchange.
+    /// Whether a rename may be the second half of an exchange.
     private func mayBeExchange(_ from: linux_file_event, _ directory: WatchedDirectoryPointer, _ to: linux_file_event) -> Bool {
         let arrival = directory.pointee.arrival
         if arrival.name != WatchedDirectory.Arrival.hash(from.name) { return false }
-        // What is not known to have been at the other place has no other thing in its place there.
+        // It is not known where the arrival came from. After an exchange, an entry still has this name.
         if arrival.oldWatch < 0 { return !isGone(from.name, in: directory) }
         if arrival.oldWatch != to.watch || arrival.oldName != WatchedDirectory.Arrival.hash(to.name) { return false }
         return arrival.drains == pointee.drains || !isUndone(from, directory, to)
     }
 
-    /// Whether this may be the second half of an exchange with a directory that was not watched during the first half.
+    /// Whether a rename may be the second half of an exchange with a directory that was not watched during the first half.
     private func hasFilledGap(
         _ from: linux_file_event, _ directory: WatchedDirectoryPointer, _ to: linux_file_event, _ target: WatchedDirectoryPointer
     ) -> Bool {
@@ -278,19 +279,20 @@ extension FileWatchPointer {
         return !isGone(from.name, in: directory)
     }
 
-    /// Whether nothing is at a place. If the path leads to another directory by now, that is not known.
+    /// Whether the directory is known to have no entry with this name. False if its path leads to another directory now, as nothing is
+    /// known then.
     private func isGone(_ name: UnsafePointer<CChar>, in directory: WatchedDirectoryPointer) -> Bool {
         identity(of: name, in: directory) == nil && isInPlace(directory)
     }
 
-    /// Whether the rename before was undone later: nothing is where that one led to, and what was there is back.
+    /// Whether a rename undoes the one before: nothing is at the path to which that one led, and what it had moved is back where it was.
     private func isUndone(_ from: linux_file_event, _ directory: WatchedDirectoryPointer, _ to: linux_file_event) -> Bool {
         guard let other = pointee.directories.find(watch: to.watch), isGone(from.name, in: directory) else { return false }
         guard let moved = pointee.directories.find(from.name, in: directory) else { return true }
         return identity(of: to.name, in: other)?.isSame(as: moved.pointee.identity) ?? false
     }
 
-    /// An entry is to be scanned.
+    /// Reports that an entry must be scanned; a directory is also read again.
     private func setUncertain(_ event: linux_file_event, _ directory: WatchedDirectoryPointer, isDirectory: Bool) {
         drop(event.name, in: directory)
         if isDirectory && isRecursive {
@@ -300,12 +302,13 @@ extension FileWatchPointer {
         }
     }
 
-    /// Begins anew with the roots, and tells so when they are watched again. The queue is another one: no event in it is older than what is
-    /// seen then, and the watches that there were need not be removed one by one, which would fill it once more.
+    /// Starts over from the roots with a new inotify instance, and reports kRLFileWatchMustScan when they are watched again. No event in
+    /// the new queue is older than what is read then. Nor do the existing watches have to be removed one by one, which would fill the queue
+    /// again.
     private func readAgain() {
         pointee.readsAgain = !renewQueue()
         if pointee.readsAgain {
-            // No descriptor is left: again when the timer has fired.
+            // No descriptor is left: try again when the timer fires.
             pointee.retryAt = linux_monotonic_time() &+ FileWatch.retryInterval
             return
         }
@@ -330,7 +333,7 @@ extension FileWatchPointer {
         }
     }
 
-    /// Tells for each root that anything may have happened.
+    /// Reports for each root that anything may have happened.
     func noteMustScan() {
         var root = pointee.directories.firstRoot
         while let here = root {

@@ -3,37 +3,38 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-// Reading directories, and watching them. Under the lock of the watch, except while a new watch looks at its roots.
+// Reading and watching directories. The caller holds the watch's lock, except while a new watch examines its roots.
 //
-// A directory is watched before it is read, so that nothing created in between is missed, though it may be told twice. Events lag behind
-// the disk: a path may already lead to another directory. So directories are looked at once all pending events are read. One is opened, the
-// open one is watched, and it is accepted only if its parent on the disk is the expected one. If not, events that explain this should
-// follow, and it is tried again. If none come, the tree here is wrong, and that part of it is scanned again.
+// A directory is watched before it is read, so that nothing created in between is missed, though it may be reported twice. Events lag
+// behind the disk: a path may already lead to another directory. Therefore directories are examined once all pending events are read. A
+// directory is opened, the open one is watched, and it is accepted only if its parent on the disk is the expected one. If not, events that
+// explain this should follow, and it is tried again. If none arrive, the tree here is wrong, and that part of it is scanned again.
 
 extension FileWatchPointer {
     var isRecursive: Bool { pointee.flags & UInt(kRLFileWatchNotRecursive) == 0 }
 
-    /// A directory was created: watches and reads it, and tells what is in it.
+    /// Queues a directory that has appeared, so that it is watched and read; `what` is reported then. No effect if the watch is not
+    /// recursive.
     func addDirectory(_ name: UnsafePointer<CChar>, to parent: WatchedDirectoryPointer, telling what: WatchedDirectory.Tells) {
         if !isRecursive { return }
         let known = pointee.directories.find(name, in: parent)
         guard let directory = known ?? pointee.directories.add(name, to: parent) else { return refuse(parent, name, ENOMEM) }
-        // The tree may be wrong here once more, as something has happened since it was repaired.
+        // The parent has changed since it was last repaired, so it may be repaired again.
         parent.pointee.repairs = 0
-        // Known already, from reading its parent; but it may have been replaced since.
+        // A known directory was found by reading its parent, and may have been replaced since.
         directory.willTell(what)
         directory.pointee.misses = 0
         pointee.directories.markUnread(directory)
     }
 
-    /// Forgets what is below a directory, reads it again, and tells that it must be scanned.
+    /// Forgets everything below a directory, reads it again, and reports that it must be scanned.
     func scanAgain(_ directory: WatchedDirectoryPointer) {
         pointee.directories.dropBelow(directory)
         directory.willTell(.mustScan)
         pointee.directories.markUnread(directory)
     }
 
-    /// Begins to watch a root of a new watch. Throws if that is impossible.
+    /// Starts watching a root of a new watch. Throws if that is impossible.
     func lookAtRoot(_ root: WatchedDirectoryPointer) throws(SystemError) {
         guard let path = path(of: root, "") else { throw .make(ENAMETOOLONG) }
         _ = try checked(linux_identify_path(path, 1, &root.pointee.identity))
@@ -54,12 +55,12 @@ extension FileWatchPointer {
 
     private func watchFile(_ root: WatchedDirectoryPointer, _ path: UnsafePointer<CChar>) throws(SystemError) {
         let watch = try checked(linux_watch_file(pointee.inotify, path))
-        // Two roots that are one file have one watch.
+        // Two roots that are the same file would share one watch.
         if pointee.directories.find(watch: watch) != nil { throw .make(EEXIST) }
         if !pointee.directories.setWatch(of: root, to: watch) { throw .make(ENOMEM) }
     }
 
-    /// A root that is a file needs a watch in another queue, and may have been replaced, or removed, when it had none.
+    /// Watches a root that is a file in the new queue. Reports its removal if it was replaced or removed while it had no watch.
     func watchFileAgain(_ root: WatchedDirectoryPointer) {
         guard let path = path(of: root, "") else { return }
         var code: Int32 = 0
@@ -69,7 +70,7 @@ extension FileWatchPointer {
         pointee.events.add(root, "", UInt(flag), isDirectory: false, error: code)
     }
 
-    /// Looks at all unread directories; false if there were none.
+    /// Examines all unread directories. Returns false if there were none.
     @discardableResult
     func lookAtUnread() -> Bool {
         if pointee.retryAt != 0 && pointee.retryAt <= linux_monotonic_time() {
@@ -85,7 +86,7 @@ extension FileWatchPointer {
             if directory.pointee.misses > 3 {
                 repair(directory, error)
             } else {
-                // Changes in it until then would not be told.
+                // Changes that happen until it is watched would go unreported.
                 if directory.pointee.watch < 0 { directory.willTellOfGap() }
                 pointee.directories.postpone(directory)
             }
@@ -94,7 +95,7 @@ extension FileWatchPointer {
         return true
     }
 
-    /// The path of a directory, or of an entry in it; valid until the next call. nil if it is too long for the kernel.
+    /// Returns the path of a directory, or of an entry in it; nil if it is too long for the kernel. Valid until the next call.
     func path(of directory: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>) -> UnsafePointer<CChar>? {
         if directory.pathLength(of: name) >= Int(PATH_MAX) { return nil }
         let path = (pointee.buffer + FileWatch.bufferSize).assumingMemoryBound(to: CChar.self)
@@ -102,7 +103,8 @@ extension FileWatchPointer {
         return UnsafePointer(path)
     }
 
-    /// What the disk has under a name in a directory or, if the name is empty, at the directory's own path; nil if nothing.
+    /// Returns the identity of what the disk has under a name in a directory or, if the name is empty, at the directory's own path; nil if
+    /// there is nothing or it cannot be determined.
     func identity(of name: UnsafePointer<CChar>, in directory: WatchedDirectoryPointer) -> linux_identity? {
         var identity = linux_identity()
         let follows: Int32 = directory.pointee.isRoot && name.pointee == 0 ? 1 : 0
@@ -110,13 +112,13 @@ extension FileWatchPointer {
         return identity
     }
 
-    /// Whether the directory's path still leads to what it led to when it was looked at.
+    /// Whether the directory's path still leads to what it led to when it was last examined.
     func isInPlace(_ directory: WatchedDirectoryPointer) -> Bool {
         identity(of: "", in: directory)?.isSame(as: directory.pointee.identity) ?? false
     }
 
-    /// Watches a directory and reads it. Returns 0, or an error if it cannot be read or is not where it should be, and has to be tried
-    /// again.
+    /// Watches a directory and reads it. Returns 0, or an error if it cannot be read or is not where it should be, so that it has to be
+    /// retried.
     private func look(at directory: WatchedDirectoryPointer) -> Int32 {
         guard let path = path(of: directory, "") else {
             refuse(directory, ENAMETOOLONG)
@@ -125,7 +127,7 @@ extension FileWatchPointer {
         let parent = directory.pointee.parent
         let fd = linux_open_directory(path, parent == nil ? 1 : 0)
         if fd < 0 {
-            // Events will say that a directory is gone, or that another file is in its place.
+            // Events will report that the directory is gone, or that another file has replaced it.
             let isGone = systemError == ENOENT || systemError == ENOTDIR || systemError == ELOOP
             if isGone && parent != nil { return ENOENT }
             if isGone && directory.pointee.state != .new {
@@ -169,7 +171,7 @@ extension FileWatchPointer {
         return error
     }
 
-    /// The directory was not where it should be several times, and no event has explained it.
+    /// Repairs the tree after a directory was repeatedly not where it should be, without an event that explains it.
     private func repair(_ directory: WatchedDirectoryPointer, _ error: Int32) {
         var wrong: WatchedDirectoryPointer?
         var above = directory.pointee.parent
@@ -188,20 +190,22 @@ extension FileWatchPointer {
         pointee.directories.drop(directory)
     }
 
-    /// Whether the directory that has this watch is still in place. Mounts can show one directory at two places, or below itself.
+    /// Whether a directory may have this watch: not if another directory has it and is still in place, or contains this one. Mounts can
+    /// show one directory at two places, or below itself. If either is a root, `take` decides.
     private func mayTake(_ directory: WatchedDirectoryPointer, _ watch: Int32) -> Bool {
         guard let other = pointee.directories.find(watch: watch), other != directory else { return true }
         if directory.pointee.isRoot || other.pointee.isRoot { return true }
         return !directory.isInside(other) && !isInPlace(other)
     }
 
-    /// Gives a directory its watch. False if a root of the program's has that watch and reports its events.
+    /// Assigns a watch to a directory, taking it from another one if necessary. Returns false with errno if a client's root has that watch
+    /// and reports its events, or if out of memory.
     private func take(_ directory: WatchedDirectoryPointer, _ watch: Int32) -> Bool {
         let other = pointee.directories.find(watch: watch)
         if other == directory { return true }
         if let other, other.pointee.isRoot {
             if directory.isInside(other) || isInPlace(other) {
-                // A root in another root, or one that is named twice.
+                // One root is inside another, or one directory is named as two roots.
                 if !isNamed(directory, other) { refuse(directory, EEXIST) }
                 systemError = EEXIST
                 return false
@@ -214,7 +218,7 @@ extension FileWatchPointer {
             if directory.pointee.isRoot {
                 if !isNamed(other, directory) { refuse(other, EEXIST) }
             } else {
-                // `other` was moved here, and an event is on its way that says what is at its old place now.
+                // `other` was moved here, and a queued event reports what is at its old path now.
                 other.willTell(.mustScan)
                 other.pointee.state = .new
                 pointee.directories.markUnread(other)
@@ -231,12 +235,13 @@ extension FileWatchPointer {
         return false
     }
 
-    /// Whether the directory has the path of this root, so that the events of the root say all about it.
+    /// Whether the directory has the same path as this root, so that the root's events cover it.
     private func isNamed(_ directory: WatchedDirectoryPointer, _ root: WatchedDirectoryPointer) -> Bool {
         path(of: directory, "").map { strcmp($0, root.name) == 0 } ?? false
     }
 
-    /// Reads an open directory, and closes it. Returns 0, or an error: what was not read is not watched, so it is to be read again.
+    /// Reads an open directory and closes it. Returns 0, or an error; the directory then has to be read again, as what was not read is not
+    /// watched.
     private func read(_ directory: WatchedDirectoryPointer, _ fd: Int32) -> Int32 {
         let what = directory.pointee.tells
         directory.pointee.tells = .nothing
@@ -249,7 +254,8 @@ extension FileWatchPointer {
         return error
     }
 
-    /// `tells`: what is found is told as created.
+    /// Adds the subdirectories of an open directory to the tree, and closes it. With `tells`, reports each entry as created. Returns 0 or
+    /// an error.
     private func readEntries(_ directory: WatchedDirectoryPointer, _ fd: Int32, tells: Bool) -> Int32 {
         if !tells && !isRecursive {
             linux_close(fd)
@@ -283,11 +289,11 @@ extension FileWatchPointer {
         pointee.events.add(directory, "", UInt(kRLFileWatchMustScan), isDirectory: true)
     }
 
-    /// Tells, once, that a directory is not watched. Preserves errno.
+    /// Reports, once, that a directory is not watched, and stops watching it and everything below. Preserves errno.
     private func refuse(_ directory: WatchedDirectoryPointer, _ error: Int32) {
         let wasRefused = directory.pointee.state == .refused
         directory.pointee.state = .refused
-        // It may have been watched until now, but the program is to be told nothing more of what is in it.
+        // It may have been watched until now, but nothing more in it is to be reported.
         pointee.directories.dropBelow(directory)
         preservingSystemError { pointee.directories.endWatch(of: directory) }
         if wasRefused { return }

@@ -3,42 +3,43 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-/// An RLFileWatch: a version-1 source on a descriptor that stands for two, inotify's and a timer's.
+/// An RLFileWatch: a version-1 source on an epoll descriptor that covers an inotify instance and a timer.
 struct FileWatch: ~Copyable, KitStorage {
     static var kind: KitKind { .fileWatch }
 
     fileprivate(set) var object: KitObject
     let callout: RLFileWatchCallBack
-    /// The process that it was created in, which is not that of a later fork().
+    /// The process that created the watch. The child of a later fork() is another one.
     private let process: ProcessIdentity
     let flags: UInt
-    /// In nanoseconds.
+    /// The latency in nanoseconds.
     let latency: UInt64
-    /// Written once, before the program has the handle.
+    /// The epoll descriptor. Written once, before the client has the handle.
     fileprivate(set) var port: Int32 = -1
     fileprivate(set) var inotify: Int32 = -1
     fileprivate(set) var timer: Int32 = -1
-    /// Guards the variables below. Several loops may look at once.
+    /// Guards the variables below, since several loops may serve the watch at the same time.
     fileprivate let gate: UnsafeMutablePointer<linux_gate>
-    /// For what is read from the kernel, and behind that for a path.
+    /// The buffer for events read from the kernel, followed by room for one path.
     let buffer: UnsafeMutableRawPointer
     var directories = WatchedDirectories()
     var events = FileEvents()
-    /// The kernel's queue was full, or its events do not fit the directories: all is to be read again.
+    /// Whether the kernel's queue overflowed or its events contradict the directories, so that everything has to be read again.
     var readsAgain = false
-    /// How often the kernel's queue was found empty. What was looked at before the last time has no older event on its way.
+    /// How often the kernel's queue was found empty. For a directory that was examined before the latest time, no older event is still
+    /// queued.
     var drains: UInt32 = 1
-    /// How many passes have not emptied the queue, since one did.
+    /// The number of consecutive passes that did not empty the queue, from 0 to 32; it restarts at 0 after that.
     var passesBehind = 0
-    /// When directories that were not found are to be looked at again, on the monotonic clock; 0: there are none.
+    /// When to retry postponed directories or a failed inotify_init1(2), on the monotonic clock; 0: never.
     var retryAt: UInt64 = 0
-    /// When the events are to be told, on the monotonic clock; 0: there are none.
+    /// When the events are due for delivery, on the monotonic clock; 0: there are none.
     private var dueAt: UInt64 = 0
-    /// Without deferring: when the next events may be told, on the monotonic clock. At once, before any were: the clock began when the
-    /// machine was started, which may be less than the latency ago.
+    /// With kRLFileWatchNoDefer: the earliest time of the next delivery, on the monotonic clock. Initially 0, so that the first events are
+    /// delivered immediately even if the machine was booted less than a latency ago.
     private var mayTellAt: UInt64 = 0
     private var isTimerSet = false
-    /// Batches being delivered, one per running call. Freed when the call returns, or with the watch if the call never does.
+    /// The batches being delivered, one per running callback. Freed when the callback returns, or with the watch if it never does.
     fileprivate var told: UnsafeMutablePointer<FileEvents.Block>?
 
     private init(
@@ -73,7 +74,8 @@ struct FileWatch: ~Copyable, KitStorage {
         }
     }
 
-    /// A source; nil with errno. Retains the client's info, and releases it if there is no source. Any thread.
+    /// Creates a watch and returns its source; nil with errno on failure. Retains the client's info, and releases it on failure. Any
+    /// thread; calls user code.
     static func create(
         _ paths: UnsafePointer<UnsafePointer<CChar>?>, _ latency: UInt64, _ flags: UInt, _ callout: @escaping RLFileWatchCallBack,
         _ client: ClientContext
@@ -102,7 +104,7 @@ struct FileWatch: ~Copyable, KitStorage {
         context.copyDescription = KitObject.copyDescription
         context.getPort = { info in FileWatch.pointer(info).pointee.port }
         context.perform = { info in FileWatch.pointer(info).perform() }
-        // If there is no source, it has called the function that releases the info.
+        // On failure, `makeSource` has called the function that releases the info.
         guard let source = KitObject.makeSource(&context) else { return nil }
         watch.pointee.object.source = source
         return source
@@ -114,16 +116,16 @@ struct FileWatch: ~Copyable, KitStorage {
 
     static var bufferSize: Int { 32768 }
 
-    // MARK: when to tell
+    // MARK: when to deliver
 
     private static var batchLimit: Int { 4096 }
     static var retryInterval: UInt64 { 10_000_000 }
 
-    /// Whether the process is that of a later fork().
+    /// Whether the calling process is not the one that created the watch, as in the child of a fork().
     fileprivate var isElsewhere: Bool { !process.isCurrent }
     fileprivate var hasForked: Bool { process.hasForked }
 
-    /// Whether the events are to be told now; otherwise sets the timer. Under the lock.
+    /// Returns whether the events are due for delivery, and sets the timer for what else is waiting. The caller holds the lock.
     fileprivate mutating func isDue() -> Bool {
         let now = linux_monotonic_time()
         if !events.isEmpty {
@@ -140,14 +142,14 @@ struct FileWatch: ~Copyable, KitStorage {
     }
 
     private mutating func setTimer() {
-        // Directories may wait for the queue to be empty. It may be empty already, so no event would wake the loop.
+        // Directories may be waiting for the queue to be empty. If it already is, no event would wake the loop.
         if passesBehind > 0 { return setTimer(to: 1) }
         setTimer(to: dueAt == 0 ? retryAt : retryAt == 0 ? dueAt : min(dueAt, retryAt))
     }
 
-    /// On the monotonic clock; 0: never.
+    /// Sets the timer to a time on the monotonic clock; 0 disarms it.
     fileprivate mutating func setTimer(to time: UInt64) {
-        // As a rule there is no time before and none now.
+        // The common case: the timer is not set, and stays so.
         if time == 0 && !isTimerSet { return }
         isTimerSet = time != 0
         linux_set_file_timer(timer, time)
@@ -163,7 +165,7 @@ extension FileWatchPointer {
         pointee.port = try checked(linux_open_both(pointee.inotify, pointee.timer))
     }
 
-    /// Another queue of the kernel's, which watches nothing, in place of the one before. False with errno: now there is none.
+    /// Replaces the inotify instance with a new one, which watches nothing. Returns false with errno on failure; there is none then.
     func renewQueue() -> Bool {
         let old = pointee.inotify
         pointee.inotify = -1
@@ -182,11 +184,11 @@ extension FileWatchPointer {
             next += 1
         }
         catchUp()
-        // What could not be watched is told in the first pass.
+        // Makes the first pass report what could not be watched.
         if !pointee.events.isEmpty || pointee.retryAt != 0 || pointee.passesBehind > 0 { pointee.setTimer(to: 1) }
     }
 
-    /// Something has happened, or it is time: reads what, and tells the client. On a loop's thread.
+    /// Handles the ready descriptor: reads the pending events, and calls the client if they are due. Loop thread only; may call user code.
     fileprivate func perform() {
         if pointee.isElsewhere { return RLRunLoopSourceInvalidate(pointee.object.source) }
         linux_lock_gate(pointee.gate)
@@ -194,21 +196,21 @@ extension FileWatchPointer {
         if pointee.isDue() { tell() } else { linux_unlock_gate(pointee.gate) }
     }
 
-    /// Takes the kernel's events, and looks at directories. Events that are read after a look may be older than it until the queue is found
-    /// empty, so that is asked for at once.
+    /// Reads the kernel's events and examines unread directories. Events that are read after that may be older than what was seen, until
+    /// the queue is found empty; so it is read again immediately, a few times.
     private func catchUp() {
         var turns = 0
         while readEvents(), lookAtUnread(), turns < 4 { turns += 1 }
     }
 
-    /// Calls the client with all events. Under the lock, which it gives back.
+    /// Calls the client with all events. The caller holds the lock, which this function releases.
     private func tell() {
         if pointee.events.isLost {
             pointee.events.isLost = false
             noteMustScan()
         }
         guard let (block, count) = pointee.events.take() else {
-            // Still no memory: again when the timer has fired.
+            // Still no memory: try again when the timer fires.
             pointee.events.isLost = true
             pointee.setTimer(to: linux_monotonic_time() &+ FileWatch.retryInterval)
             return linux_unlock_gate(pointee.gate)
@@ -218,20 +220,20 @@ extension FileWatchPointer {
         linux_unlock_gate(pointee.gate)
         RUNLOOP_IS_CALLING_OUT_TO_A_FILE_WATCH_CALLBACK_FUNCTION(
             pointee.callout, pointee.object.source, count, block.pointee.events, pointee.object.client.info)
-        // The client has forked, and this is the child: a thread that does not exist here may have the lock.
+        // The callback has forked, and this is the child: the lock may be held by a thread that does not exist here.
         if pointee.hasForked { return }
         linux_lock_gate(pointee.gate)
         forget(block)
         linux_unlock_gate(pointee.gate)
     }
 
-    /// The call has returned. Under the lock.
+    /// Frees a batch after its callback has returned. The caller holds the lock.
     private func forget(_ block: UnsafeMutablePointer<FileEvents.Block>) {
         block.unlink(from: &pointee.told)
         FileEvents.destroy(block)
     }
 
-    /// How many watches there are. Any thread.
+    /// The number of inotify watches; 0 in the child of a fork(). Any thread.
     var watchCount: Int {
         if pointee.isElsewhere { return 0 }
         linux_lock_gate(pointee.gate)
@@ -239,10 +241,10 @@ extension FileWatchPointer {
         return pointee.directories.watchCount
     }
 
-    /// The source was freed, or there is none.
+    /// Frees the watch, when its source is freed or could not be created. Calls user code.
     fileprivate func free() {
         pointee.object.client.releaseInfo()
-        // Another thread may have been changing the lists at the time of fork(): they stay.
+        // In the child of a fork() the lists are leaked, as another thread may have been changing them at the time.
         if pointee.isElsewhere { pointee.closeDescriptors() } else { deinitialize(count: 1) }
         CLinux.free(self)
     }

@@ -30,7 +30,7 @@ public func RLFileWatchCreate(
     return FileWatch.create(paths, UInt64(min(latency, 1e9) * 1e9), flags, callout, client)
 }
 
-/// Whether there is at least one path, and none is empty.
+/// Whether there is at least one path and none is empty.
 private func hasOnlyPaths(_ paths: UnsafePointer<UnsafePointer<CChar>?>) -> Bool {
     var next = paths
     while let path = next.pointee {

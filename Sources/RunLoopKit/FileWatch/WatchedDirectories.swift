@@ -1,22 +1,22 @@
 import CLinux
 import CLinuxKit
 
-/// The directories of a watch, which are found by inotify's number, and by their name and the directory above. Under the lock of the watch.
+/// The tree of a watch's directories. They are found by inotify's watch descriptor, and by parent and name. Guarded by the watch's lock.
 struct WatchedDirectories: ~Copyable {
-    /// Two tables with open addressing: of half as many entries as slots, at most.
+    /// Two open-addressing hash tables, at most half full.
     private var byWatch = Table()
     private var byName = Table()
     private(set) var firstRoot: WatchedDirectoryPointer?
     private var unread: WatchedDirectoryPointer?
     private var postponed: WatchedDirectoryPointer?
-    /// Numbers of watches that no directory needs any more.
+    /// Watch descriptors that no directory needs, still to be removed from the kernel.
     private var ended: UnsafeMutablePointer<Int32>?
     private var endedCount = 0
     private var endedCapacity = 0
-    /// How many are watched.
+    /// The number of watched directories, and of roots that are watched files.
     var watchCount: Int { byWatch.count }
     private var rootCount = 0
-    /// Some are not watched.
+    /// Whether at least one directory or root is not watched.
     private var hasUnwatched: Bool { byName.count + rootCount > byWatch.count }
 
     private struct Table {
@@ -46,7 +46,7 @@ struct WatchedDirectories: ~Copyable {
         }
     }
 
-    /// Frees what is not in a list of those that are to be read; that is done when the list is.
+    /// Frees a directory and everything below it, except for directories in a list to be read, which are freed with that list.
     private static func freeAll(_ top: WatchedDirectoryPointer) {
         var here = top
         while true {
@@ -110,7 +110,7 @@ struct WatchedDirectories: ~Copyable {
         while let other = slots[hole], other != directory { hole = (hole + 1) & mask }
         if slots[hole] == nil { return }
         table.count -= 1
-        // Entries that lie behind the hole only because its slot was taken move up.
+        // Entries that were displaced past the hole move up into it.
         var index = hole
         while true {
             index = (index + 1) & mask
@@ -124,7 +124,7 @@ struct WatchedDirectories: ~Copyable {
         slots[hole] = nil
     }
 
-    /// The directory with inotify's number.
+    /// Returns the directory with this watch descriptor; nil if there is none. O(1) on average.
     func find(watch: Int32) -> WatchedDirectoryPointer? {
         guard let slots = byWatch.slots else { return nil }
         var index = Self.hash(watch) & (byWatch.capacity - 1)
@@ -147,7 +147,7 @@ struct WatchedDirectories: ~Copyable {
 
     // MARK: the tree
 
-    /// A root; nil if out of memory.
+    /// Adds a root; nil if out of memory.
     mutating func addRoot(_ path: UnsafePointer<CChar>) -> WatchedDirectoryPointer? {
         guard let root = WatchedDirectoryPointer.make(path) else { return nil }
         root.pointee.isRoot = true
@@ -157,10 +157,10 @@ struct WatchedDirectories: ~Copyable {
         return root
     }
 
-    /// The root after another one.
+    /// Returns the root after another one; nil after the last.
     func root(after root: WatchedDirectoryPointer) -> WatchedDirectoryPointer? { root.pointee.next }
 
-    /// A directory that is to be read; nil if out of memory.
+    /// Adds a directory to the tree; nil if out of memory. The caller marks it as unread.
     mutating func add(_ name: UnsafePointer<CChar>, to parent: WatchedDirectoryPointer) -> WatchedDirectoryPointer? {
         guard Self.reserve(&byName, true), let directory = WatchedDirectoryPointer.make(name) else { return nil }
         attach(directory, to: parent)
@@ -176,7 +176,7 @@ struct WatchedDirectories: ~Copyable {
         Self.insert(directory, &byName, true)
     }
 
-    /// Takes a directory, with all below it, from where it is.
+    /// Removes a directory, with everything below it, from the tree.
     mutating func detach(_ directory: WatchedDirectoryPointer) {
         guard let parent = directory.pointee.parent else { return }
         Self.remove(directory, &byName, true)
@@ -188,15 +188,15 @@ struct WatchedDirectories: ~Copyable {
         directory.pointee.previous = nil
     }
 
-    /// Puts a directory that was detached to another place, or under another name. False if that place is in the directory itself, or out
-    /// of memory: then it stays detached.
+    /// Attaches a detached directory at another place or under another name. Returns false, and leaves it detached, if that place is inside
+    /// the directory itself, or if out of memory.
     mutating func move(_ directory: WatchedDirectoryPointer, to parent: WatchedDirectoryPointer, as name: UnsafePointer<CChar>) -> Bool {
         if parent.isInside(directory) || !Self.reserve(&byName, true) || !directory.setName(name) { return false }
         attach(directory, to: parent)
         return true
     }
 
-    /// Sets inotify's number; false if out of memory.
+    /// Sets a directory's watch descriptor; -1 for none. Returns false if out of memory; it has none then.
     @discardableResult
     mutating func setWatch(of directory: WatchedDirectoryPointer, to watch: Int32) -> Bool {
         if directory.pointee.watch >= 0 { Self.remove(directory, &byWatch, false) }
@@ -208,7 +208,8 @@ struct WatchedDirectories: ~Copyable {
         return true
     }
 
-    /// Frees a detached directory and all below it, and ends their watches.
+    /// Frees a detached directory and everything below it, and ends their watches. Unread directories are freed when they are taken from
+    /// their list.
     mutating func drop(_ top: WatchedDirectoryPointer) {
         dropBelow(top)
         endWatch(of: top)
@@ -226,8 +227,8 @@ struct WatchedDirectories: ~Copyable {
 
     // MARK: watches that have ended
 
-    /// A directory needs its watch no more. The kernel has it until it is taken from here, and reports events of it that are ignored. If
-    /// out of memory it stays.
+    /// Ends a directory's watch. The kernel keeps it until `takeEnded` returns it; its events are ignored meanwhile. If out of memory, it
+    /// stays in the kernel.
     mutating func endWatch(of directory: WatchedDirectoryPointer) {
         let watch = directory.pointee.watch
         if watch < 0 { return }
@@ -242,7 +243,7 @@ struct WatchedDirectories: ~Copyable {
         endedCount += 1
     }
 
-    /// The number of a watch that the kernel is to remove; nil: none. A directory that has come back has its watch again.
+    /// Returns a watch descriptor for the caller to remove from the kernel; nil if there is none. Skips a watch that a directory has again.
     mutating func takeEnded() -> Int32? {
         while endedCount > 0 {
             endedCount -= 1
@@ -260,7 +261,7 @@ struct WatchedDirectories: ~Copyable {
         endedCapacity = 0
     }
 
-    // MARK: those that are to be read
+    // MARK: directories to be read
 
     mutating func markUnread(_ directory: WatchedDirectoryPointer) {
         if directory.pointee.isUnread { return }
@@ -269,7 +270,8 @@ struct WatchedDirectories: ~Copyable {
         unread = directory
     }
 
-    /// All below a directory that are not watched and may be, after it has another path.
+    /// Marks as unread a directory and everything below it, as far as it has no watch: a change of paths or roots may have made one
+    /// possible.
     mutating func markUnwatched(below top: WatchedDirectoryPointer) {
         if !hasUnwatched { return }
         var here = top
@@ -293,14 +295,14 @@ struct WatchedDirectories: ~Copyable {
     var hasUnread: Bool { unread != nil }
     var hasPostponed: Bool { postponed != nil }
 
-    /// Puts one that was just taken aside, until `endPostponing`.
+    /// Sets aside a directory that was just taken, until `endPostponing`.
     mutating func postpone(_ directory: WatchedDirectoryPointer) {
         directory.pointee.isUnread = true
         directory.pointee.nextUnread = postponed
         postponed = directory
     }
 
-    /// What was put aside is to be read as well.
+    /// Moves the directories that were set aside back to the unread list.
     mutating func endPostponing() {
         while let directory = postponed {
             postponed = directory.pointee.nextUnread
@@ -309,7 +311,7 @@ struct WatchedDirectories: ~Copyable {
         }
     }
 
-    /// The next one; nil if there is none.
+    /// Removes and returns the next unread directory; nil if there is none. Frees dropped ones on the way.
     mutating func takeUnread() -> WatchedDirectoryPointer? {
         while let directory = unread {
             unread = directory.pointee.nextUnread

@@ -1,12 +1,13 @@
 import CLinux
 import CLinuxKit
 
-/// A directory below a root, or a root, in memory of its own. Directories know each other by pointers and names, so a rename of one renames
-/// all below it. Under the lock of its watch.
+/// A root or a directory below one, in its own allocation. Directories refer to each other by pointers and store only their own names, so
+/// renaming one renames everything below it. Guarded by the watch's lock.
 struct WatchedDirectory {
-    /// Its name, or a root's path, and a 0. Stored right after this struct, or, if a longer name came later, in memory of their own.
+    /// The name, or a root's path, with a terminating 0. Stored right after this struct; in a separate allocation after a rename to a
+    /// longer name.
     fileprivate(set) var name: UnsafeMutablePointer<CChar>
-    /// nil: a root.
+    /// The parent directory; nil for a root.
     var parent: WatchedDirectoryPointer?
     var firstChild: WatchedDirectoryPointer?
     var next: WatchedDirectoryPointer?
@@ -14,35 +15,38 @@ struct WatchedDirectory {
     /// The next directory to be read.
     var nextUnread: WatchedDirectoryPointer?
     var identity = linux_identity()
-    /// inotify's number; -1: none.
+    /// The inotify watch descriptor; -1: none.
     var watch: Int32 = -1
     fileprivate(set) var nameLength: Int32
     var isRoot = false
     var state = State.new
-    /// What the program is told when the directory is read.
+    /// What is reported when the directory is read.
     var tells = Tells.nothing
-    /// Whether it is in the list of directories to be read.
+    /// Whether it is in a list of directories to be read.
     var isUnread = false
-    /// Whether it has left the tree, so that only the list of directories to be read still refers to it.
+    /// Whether it was dropped from the tree, so that only a list of directories to be read still refers to it.
     var isDropped = false
     /// How often in a row its path has led to nothing, or to another directory.
     var misses: UInt8 = 0
-    /// How often it was scanned again because something below it was not where the tree has it, since a directory came to be in it.
+    /// How often it was scanned again because something below it was not where the tree has it, since a directory last appeared in it.
     var repairs: UInt8 = 0
-    /// How often the kernel's queue had been emptied when it was looked at.
+    /// The value of the watch's `drains` when it was last examined.
     var lookedAt: UInt32 = 0
-    /// The last event for a name in it, if that was a rename to that name, or from it to a place outside.
+    /// The latest event for a name in it, if that was a rename to the name, or from the name out of the roots.
     var arrival = Arrival()
 
-    /// What was renamed to a name in a directory. Hashes stand for names: a wrong guess means that more is told to be scanned.
+    /// A rename into a directory, or from it out of the roots. Names are stored as hashes; a collision only causes more to be reported as
+    /// kRLFileWatchMustScan.
     struct Arrival {
-        /// 0: something else has happened since.
+        /// The new name; 0 if something else has happened since.
         var name: UInt32 = 0
-        /// The name that it had before; or, if `name` is 0, of what has left the directory alone, 0 if something else has happened since.
+        /// The name that it had before. If `name` is 0: the name of the entry that left the directory for a place outside, or 0 if
+        /// something else has happened since.
         var oldName: UInt32 = 0
-        /// The number of the directory that it came from; -1: it came from outside, or the kernel reported the two halves separately.
+        /// The watch descriptor of the directory that it came from; -1: it came from outside, or the kernel reported the two halves
+        /// separately.
         var oldWatch: Int32 = -1
-        /// How often the kernel's queue had been emptied.
+        /// The value of the watch's `drains` at the time.
         var drains: UInt32 = 0
         var isDirectory = false
 
@@ -52,24 +56,24 @@ struct WatchedDirectory {
     }
 
     enum State: UInt8 {
-        /// Not looked at yet.
+        /// Not examined yet.
         case new
-        /// Watched, or the event of its removal is on its way.
+        /// Watched, or the event for its removal is still queued.
         case seen
-        /// Cannot be watched, and the program was told.
+        /// Cannot be watched, which was reported.
         case refused
         /// A root that was removed or renamed.
         case gone
-        /// A root that is no directory.
+        /// A root that is not a directory.
         case file
     }
 
-    /// In ascending order of what they say.
+    /// What is reported when a directory is read, in ascending order of urgency.
     enum Tells: UInt8 {
         case nothing
-        /// What is found in it, and below it, as created.
+        /// Everything in it and below it, as created.
         case created
-        /// That it is to be scanned.
+        /// That the directory must be scanned.
         case mustScan
     }
 }
@@ -87,7 +91,7 @@ extension WatchedDirectoryPointer {
         (UnsafeMutableRawPointer(self) + MemoryLayout<WatchedDirectory>.stride).assumingMemoryBound(to: CChar.self)
     }
 
-    /// A directory that is not in the tree yet; nil if out of memory.
+    /// Creates a directory that is not in the tree yet; nil if out of memory.
     static func make(_ name: UnsafePointer<CChar>) -> WatchedDirectoryPointer? {
         let length = strlen(name)
         guard let memory = malloc(MemoryLayout<WatchedDirectory>.stride + length + 1) else { return nil }
@@ -102,7 +106,7 @@ extension WatchedDirectoryPointer {
         CLinux.free(self)
     }
 
-    /// False if out of memory: then it has the old name.
+    /// Sets the name. Returns false if out of memory; the old name remains then.
     func setName(_ new: UnsafePointer<CChar>) -> Bool {
         let length = strlen(new)
         if length > Int(pointee.nameLength) {
@@ -115,19 +119,19 @@ extension WatchedDirectoryPointer {
         return true
     }
 
-    /// The length of the path in bytes.
+    /// The length of the directory's path in bytes.
     var pathLength: Int {
         var length = Int(pointee.nameLength)
         var directory = pointee.parent
         while let here = directory {
-            // The root directory's path ends with the slash.
+            // The path of the root directory already ends with a slash.
             length += Int(here.pointee.nameLength) + (here.isSlash ? 0 : 1)
             directory = here.pointee.parent
         }
         return length
     }
 
-    /// Whether it is `other`, or below it.
+    /// Whether this directory is `other` or is below it.
     func isInside(_ other: WatchedDirectoryPointer) -> Bool {
         var here = self
         while here != other {
@@ -137,19 +141,19 @@ extension WatchedDirectoryPointer {
         return true
     }
 
-    /// Makes the next reading tell the program at least `what`.
+    /// Makes the next read of the directory report at least `what`.
     func willTell(_ what: WatchedDirectory.Tells) {
         if what.rawValue > pointee.tells.rawValue { pointee.tells = what }
     }
 
-    /// Changes may have been missed while the directory had no watch: unless reading it tells more, the program is told to scan it.
+    /// Records that changes may have been missed while the directory had no watch: unless reading it reports more, that it must be scanned.
     func willTellOfGap() {
         if pointee.tells == .nothing { pointee.tells = .mustScan }
     }
 
     var isSlash: Bool { pointee.isRoot && pointee.nameLength == 1 }
 
-    /// Writes the path, without a 0, so that it ends before `end`. Returns where it begins.
+    /// Writes the directory's path, without a terminating 0, so that it ends before `end`. Returns where it begins.
     @discardableResult
     func writePath(endingAt end: UnsafeMutablePointer<CChar>) -> UnsafeMutablePointer<CChar> {
         var start = end
@@ -171,14 +175,14 @@ extension WatchedDirectoryPointer {
         return start
     }
 
-    /// How many bytes the path of something in it has, or, if the name is empty, its own.
+    /// Returns the length in bytes of the path of an entry in the directory or, if the name is empty, of the directory's own.
     func pathLength(of name: UnsafePointer<CChar>) -> Int {
         let length = strlen(name)
         return length == 0 ? pathLength : pathLength + length + (isSlash ? 0 : 1)
     }
 
-    /// Writes the path of something in the directory (or, if `name` is empty, its own) and a 0: `pathLength(of: name) + 1` bytes at
-    /// `place`.
+    /// Writes the path of an entry in the directory (or, if `name` is empty, its own) and a terminating 0: `pathLength(of: name) + 1` bytes
+    /// at `place`.
     func writePath(of name: UnsafePointer<CChar>, to place: UnsafeMutablePointer<CChar>) {
         let own = pathLength
         writePath(endingAt: place + own)
