@@ -2,18 +2,18 @@ import CLinux
 import CLinuxKit
 import Synchronization
 
-/// A signal that an object was made for: the objects that are in a loop, the kit's handler, and what that replaced. Made when it is first
-/// needed, and never freed.
+/// A signal for which an RLSignal was created: its objects that are in a loop, the kit's handler, and what that replaced. Created on first
+/// use and never freed.
 struct CaughtSignal: ~Copyable {
-    /// The signal. Written once.
+    /// The signal number. Written once.
     let number: Int32
-    /// What the kernel said of the latest one.
+    /// The kernel's information about the latest signal.
     let latest: LatestSignal
-    /// How many handlers are reading the lists below, with all signals blocked. Any thread.
+    /// The number of handlers that are reading the lists below, which they do with all signals blocked. Any thread.
     private let readers: Atomic<UInt>
-    /// The first object that is in a loop, 0 if there is none. Written under the lock, read by handlers.
+    /// The first object that is in a loop, 0 if there is none. Written under the kit's lock, read by handlers.
     private let first: Atomic<UInt>
-    /// Where our handler is.
+    /// The position of the kit's handler in the chain of handlers.
     private let place: HandlerPlace
 
     /// nil if out of memory.
@@ -26,11 +26,11 @@ struct CaughtSignal: ~Copyable {
         first = Atomic(0)
     }
 
-    // MARK: all of them
+    // MARK: the table of signals
 
     private typealias Entry = Atomic<UInt>
-    /// An `Entry` for each number: the address of its `CaughtSignal`, 0 if there is none. 0 before the first use. Written under the lock,
-    /// read by handlers.
+    /// The table of signals, 0 before the first use. It has an `Entry` for each number: the address of its `CaughtSignal`, 0 if there is
+    /// none. Written under the kit's lock, read by handlers.
     private static let table = Atomic<UInt>(0)
     private static var tableSize: Int { 65 }
 
@@ -39,13 +39,13 @@ struct CaughtSignal: ~Copyable {
         return entries + Int(number)
     }
 
-    /// The signal of a number; nil if it was never asked for. Async-signal-safe.
+    /// Returns the signal with this number; nil if it was never obtained. Async-signal-safe.
     static func existing(_ number: Int32) -> CaughtSignalPointer? {
         guard let entry = entry(number) else { return nil }
         return CaughtSignalPointer(bitPattern: entry.pointee.load(ordering: .acquiring))
     }
 
-    /// The signal of a number, made if necessary; nil if out of memory. Any thread.
+    /// Returns the signal with this number, creating it if needed; nil if out of memory. Any thread; call without a lock held.
     static func obtain(_ number: Int32) -> CaughtSignalPointer? {
         if !ForkHandlers.register(forkIsPrepared, before: nil, inParent: nil, inChild: { CaughtSignal.forgetReaders() }) { return nil }
         KitLock.lock()
@@ -68,20 +68,21 @@ struct CaughtSignal: ~Copyable {
 
     private static let forkIsPrepared = Atomic(false)
 
-    /// In the child of fork(): handlers that ran on other threads will not end.
+    /// Resets the counts of readers in the child of fork(), where handlers that were running on other threads do not exist.
     private static func forgetReaders() {
         for number in 1..<Int32(tableSize) { existing(number)?.pointee.readers.store(0, ordering: .relaxed) }
     }
 
     // MARK: the handler
 
-    /// The handler of all signals. Tells the loops of all objects, then calls what was installed before. Takes no lock, allocates nothing,
-    /// and leaves errno as it was. Calls user code: the handlers that it replaced.
+    /// The handler for all signals. Notifies all objects of the signal and wakes their loops, then calls the handler that it replaced.
+    /// Takes no lock, allocates nothing, and preserves errno. Calls user code: the replaced handlers.
     static let handler: HandlerPlace.Handler = { number, information, context in
         guard let information, let signal = existing(number) else { return }
         preservingSystemError {
             var action = sigaction()
-            // A handler of the program could interrupt this one, and leave it by siglongjmp() or by ending the thread.
+            // With signals blocked, no other handler can interrupt this one while it is counted as a reader, and leave it by siglongjmp()
+            // or by ending the thread.
             let blocked = linux_block_signals()
             signal.pointee.readers.add(1, ordering: .sequentiallyConsistent)
             let call = signal.pointee.place.nextAction(&action)
@@ -111,12 +112,12 @@ struct CaughtSignal: ~Copyable {
         SignalWatchPointer(bitPattern: word.load(ordering: .sequentiallyConsistent))
     }
 
-    /// Returns when each handler that reads the lists now has ended its reading: it wakes some loops meanwhile, and waits for nothing.
-    /// Under the lock, which handlers do not take.
+    /// Returns once no handler is reading the lists. A reading handler only wakes some loops and waits for nothing. The caller holds the
+    /// kit's lock, which handlers do not take.
     func awaitHandlers() {
         var looks = 0
         while readers.load(ordering: .sequentiallyConsistent) != 0 {
-            // A handler of a lower priority has to run, too.
+            // A handler on a thread of lower priority must be able to run, too.
             if looks < 16 { linux_yield() } else { linux_kit_pause() }
             looks += 1
         }
@@ -124,8 +125,8 @@ struct CaughtSignal: ~Copyable {
 
     // MARK: objects
 
-    /// An object was added to its first loop: it is told of signals from now on. Returns what prevents that, for `Misuse.warn`. Under the
-    /// lock.
+    /// Lists an object that was added to its first loop, so that it is notified of signals from now on. Installs the handler if it is the
+    /// only object. Returns what prevents that, for `Misuse.warn`; nil on success. The caller holds the kit's lock.
     func add(_ watch: SignalWatchPointer) -> Name? {
         watch.pointee.next.store(0, ordering: .sequentiallyConsistent)
         guard var last = Self.watch(first) else {
@@ -137,7 +138,8 @@ struct CaughtSignal: ~Copyable {
         return nil
     }
 
-    /// An object has left its last loop. Afterwards no handler uses it. Under the lock.
+    /// Unlists an object that has left its last loop, and removes the handler if it was the only object. No handler uses the object
+    /// afterwards. The caller holds the kit's lock.
     func remove(_ watch: SignalWatchPointer) {
         let next = watch.pointee.next.load(ordering: .relaxed)
         if var before = Self.watch(first), before != watch {

@@ -2,50 +2,50 @@ import CLinux
 import CLinuxKit
 import Synchronization
 
-/// The place of our handler among the handlers of a signal: what it replaced, and whether it is in front.
+/// The position of the kit's handler in a signal's chain of handlers: what it replaced, and whether it is in front. "The lock" is the
+/// kit's.
 ///
-/// A program may install a handler over ours while there are objects, which then calls ours, or does not. When ours is wanted again, and is
-/// not in front, it is installed in front of that one, too. So it may be there several times, each time behind a handler of the program. It
-/// finds out by how often it is being called on the thread which of these it is.
+/// While there are objects, a program may install a handler in front of the kit's, which may or may not call the kit's. If the kit's
+/// handler is needed again and is not in front, it is installed in front of that one, too. So it may be in the chain several times, each
+/// time behind a handler of the program. It finds out which of these positions it is called at by counting its active calls on the thread.
 struct HandlerPlace: ~Copyable {
     typealias Handler = @convention(c) (Int32, UnsafeMutablePointer<siginfo_t>?, UnsafeMutableRawPointer?) -> Void
 
-    /// An action that was in force. There are as many as there were different ones, and they are never freed: a handler may read one at any
-    /// time.
+    /// An action that was in force, stored once for each distinct one. Never freed, because a handler may read it at any time.
     private struct Action: ~Copyable {
-        /// Written once.
+        /// The action. Written once.
         let action: sigaction
-        /// Of an action for one signal (SA_RESETHAND): whether there was that signal. Any thread.
+        /// For a one-shot action (SA_RESETHAND): whether its signal has occurred. Any thread.
         let isUsedUp: Atomic<Bool>
-        /// Under the lock.
+        /// The next action in the list. Under the lock.
         var next: ActionPointer?
     }
 
     private typealias ActionPointer = UnsafeMutablePointer<Action>
 
-    /// What our handler does.
+    /// How the kit's handler was called, and what its next call may lead to.
     struct Call {
-        /// It was called by the kernel, not by a handler that it has called itself.
+        /// Whether the kernel called it, and not a handler that it has called itself.
         let isFirst: Bool
-        /// What it calls next may call it again.
+        /// Whether the handler that it calls next may call it again.
         let mayComeBack: Bool
     }
 
-    /// How often it may be installed in front of itself.
+    /// The number of positions that the kit's handler may have in the chain.
     private static var layerLimit: Int { 16 }
 
     private let number: Int32
-    /// All actions that were in force. Under the lock.
+    /// The list of all actions that were in force. Under the lock.
     private let actions: Atomic<UInt>
-    /// What our handler has replaced (an `Action`), and what it has replaced while it was behind that, and so on. Written under the lock,
-    /// read by handlers.
+    /// For each layer, the `Action` that the kit's handler replaced. A layer is added each time the handler is installed in front of one
+    /// that hides it. Written under the lock, read by handlers.
     private let replaced: UnsafeMutablePointer<Atomic<UInt>>?
-    /// How many of them there are, from the first use on at least one. Written under the lock, read by handlers.
+    /// The number of layers; at least one after the first installation. Written under the lock, read by handlers.
     private let layers: Atomic<Int>
-    /// Whether our handler was installed and not taken away again. Under the lock.
+    /// Whether the kit's handler was installed and has not been removed since. Under the lock.
     private let isPresent: Atomic<Bool>
 
-    /// nil if out of memory. Remembers what is in force now, so that entering needs no memory, unless that changes.
+    /// Records the action in force now, so that `enter` needs no memory unless the action changes. nil if out of memory.
     init?(_ number: Int32) {
         replaced = calloc(Self.layerLimit, MemoryLayout<Atomic<UInt>>.stride)?.assumingMemoryBound(to: Atomic<UInt>.self)
         self.number = number
@@ -56,7 +56,7 @@ struct HandlerPlace: ~Copyable {
         if replaced == nil || linux_get_action(number, &current) != 0 || kept(&current) == nil { return nil }
     }
 
-    /// The copy of an action; nil if out of memory. Under the lock.
+    /// Returns the permanent copy of an action; nil if out of memory. The caller holds the lock.
     private func kept(_ action: inout sigaction) -> ActionPointer? {
         var known = ActionPointer(bitPattern: actions.load(ordering: .relaxed))
         while let here = known {
@@ -72,8 +72,8 @@ struct HandlerPlace: ~Copyable {
         return new
     }
 
-    /// Installs our handler in front of what is in force, unless it is there. Returns what prevents that, for `Misuse.warn`. Under the
-    /// lock.
+    /// Installs the kit's handler in front of the action in force, unless it is that action. Returns what prevents that, for `Misuse.warn`;
+    /// nil on success. The caller holds the lock.
     func enter(_ handler: Handler) -> Name? {
         var current = sigaction()
         guard linux_get_action(number, &current) == 0, linux_action_is(&current, handler) == 0 else { return nil }
@@ -88,7 +88,8 @@ struct HandlerPlace: ~Copyable {
         return nil
     }
 
-    /// Installs what our handler has replaced, if it is in front. Otherwise it stays where it is. Under the lock.
+    /// If the kit's handler is in front, removes it by installing what it replaced. Otherwise it stays where it is. The caller holds the
+    /// lock.
     func leave(_ handler: Handler) {
         var current = sigaction()
         guard linux_get_action(number, &current) == 0, linux_action_is(&current, handler) != 0 else { return }
@@ -96,13 +97,14 @@ struct HandlerPlace: ~Copyable {
         guard let before = ActionPointer(bitPattern: replaced?[layer].load(ordering: .relaxed) ?? 0) else { return }
         var action = before.pointee.isUsedUp.load(ordering: .relaxed) ? sigaction() : before.pointee.action
         _ = linux_set_action(number, &action)
-        // A handler that has begun goes on to what it replaced first.
+        // The first layer stays recorded: a handler that has already begun continues to what it replaced.
         if layer > 0 { layers.store(layer, ordering: .sequentiallyConsistent) } else { isPresent.store(false, ordering: .relaxed) }
     }
 
     // MARK: in the handler
 
-    /// What a handler that has begun now calls next: a copy of that action, which is empty if there is none. Async-signal-safe.
+    /// Copies the action that a handler which has just begun calls next; an empty one if there is none. Marks a one-shot action as used.
+    /// Async-signal-safe.
     func nextAction(_ copy: inout sigaction) -> Call {
         let depth = Int(linux_signal_depth(number))
         let layer = max(layers.load(ordering: .sequentiallyConsistent) - 1 - depth, 0)
@@ -114,9 +116,10 @@ struct HandlerPlace: ~Copyable {
         return call
     }
 
-    /// There is no object, but another part of the program has installed our handler again, which it had found there earlier. If what
-    /// that replaced was the default, it is installed, and the signal comes again. Async-signal-safe; without the lock, so an object may be
-    /// added meanwhile: either that finds the default, or `isUnwatched` is false then.
+    /// Performs the default action of a signal without objects. The handler is called for one if other code has reinstalled it after
+    /// finding it in force earlier. If what it replaced is the default action, installs that and raises the signal again.
+    /// Async-signal-safe. The lock is not held, so an object may be added meanwhile: either that finds the default action in force, or
+    /// `isUnwatched` returns false here.
     func actByDefault(_ action: inout sigaction, _ handler: Handler, _ isUnwatched: () -> Bool) {
         var current = sigaction()
         if linux_action_is_default(&action) == 0 || linux_get_action(number, &current) != 0 { return }
@@ -125,12 +128,13 @@ struct HandlerPlace: ~Copyable {
         if isUnwatched() { linux_raise(number) } else { _ = linux_set_action(number, &current) }
     }
 
-    /// Makes the call, if the action is a function. Async-signal-safe. Calls user code.
+    /// Calls the action if it is a function. Async-signal-safe. Calls user code.
     func call(
         _ call: Call, _ action: inout sigaction, _ information: UnsafeMutablePointer<siginfo_t>, _ context: UnsafeMutableRawPointer?
     ) {
         if linux_action_is_function(&action) == 0 { return }
-        // Only where that can call our handler: a longjmp() out of a function of the program would leave the number wrong.
+        // The depth changes only if the action may call the kit's handler: a longjmp() out of a handler of the program would leave it
+        // wrong.
         if call.mayComeBack { linux_change_signal_depth(number, 1) }
         linux_call_action(&action, number, information, context)
         if call.mayComeBack { linux_change_signal_depth(number, -1) }

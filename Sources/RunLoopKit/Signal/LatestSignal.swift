@@ -2,39 +2,40 @@ import CLinux
 import CLinuxKit
 import Synchronization
 
-/// What the kernel said of the latest signal of a number. Written by signal handlers on several threads, read by loops, all at any time and
-/// without waiting for each other: there are more slots than a handler will find in use, and a handler that finds one in use takes the
-/// next.
+/// The kernel's information about the latest signal of a number. Signal handlers on several threads write it and loops read it, at any time
+/// and without waiting for each other. A handler that finds a slot in use takes the next one, and there are more slots than are in use at
+/// once in practice.
 struct LatestSignal: ~Copyable {
-    /// A copy of a siginfo_t, and which of all it is.
+    /// A copy of a siginfo_t, with the sequence number of its signal.
     private struct Slot: ~Copyable {
         /// 1 while a thread reads or writes the rest.
         let isInUse: Atomic<UInt32>
-        /// 0: nothing was written yet.
+        /// The sequence number; 0 if nothing was written yet.
         var number: UInt
         var information: siginfo_t
     }
 
     private typealias SlotPointer = UnsafeMutablePointer<Slot>
 
-    /// A reader may have one, and the handler that interrupts it, or runs beside it, takes another. Further handlers at the same instant
-    /// have the rest; what finds none is one of four signals that came at once, each of which may be called the last.
+    /// A reader may hold one slot, and a handler that interrupts it or runs concurrently takes another. Further handlers at the same
+    /// instant take the rest. One that finds no free slot belongs to one of several simultaneous signals, any of which may count as the
+    /// latest.
     private static var slotCount: UInt { 4 }
     private let slots: SlotPointer
-    /// How many signals have come.
+    /// The number of signals so far. Any thread.
     private let count: Atomic<UInt>
 
-    /// nil if out of memory.
+    /// Allocates the slots. nil if out of memory.
     init?() {
         guard let memory = calloc(Int(Self.slotCount), MemoryLayout<Slot>.stride) else { return nil }
         slots = memory.assumingMemoryBound(to: Slot.self)
         count = Atomic(0)
     }
 
-    /// Only if the rest of a `CaughtSignal` could not be made: handlers may use a complete one at any time.
+    /// Runs only if the rest of a `CaughtSignal` could not be created: handlers may use a complete one at any time.
     deinit { free(slots) }
 
-    /// Remembers a signal. Async-signal-safe.
+    /// Records a signal. Async-signal-safe.
     func note(_ information: UnsafePointer<siginfo_t>) {
         let number = count.wrappingAdd(1, ordering: .relaxed).newValue
         for offset in 0..<Self.slotCount {
@@ -50,7 +51,7 @@ struct LatestSignal: ~Copyable {
         }
     }
 
-    /// Copies the latest signal. Any thread.
+    /// Copies the information about the latest signal; leaves the memory alone if there is none. Any thread.
     func load(into information: UnsafeMutablePointer<siginfo_t>) {
         var latest: UInt = 0
         for index in 0..<Int(Self.slotCount) {

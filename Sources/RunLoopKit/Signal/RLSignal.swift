@@ -5,7 +5,7 @@ import CRunLoopKit
 
 // include/RunLoopKit/RLSignal.h
 
-/// Why a signal cannot be watched; nil if it can.
+/// Returns why a signal cannot be watched; nil if it can.
 private func refusal(_ number: Int32) -> Name? {
     switch number {
     case SIGKILL, SIGSTOP: "a signal that cannot be caught"

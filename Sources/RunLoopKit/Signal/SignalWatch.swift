@@ -4,21 +4,21 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// An RLSignal: an object for a signal, which is told of signals while it is in a loop.
+/// An RLSignal: an object that is notified of a signal while it is in a loop.
 struct SignalWatch: ~Copyable, KitStorage {
     static var kind: KitKind { .signal }
 
     fileprivate(set) var object: KitObject
-    /// The signal.
+    /// The signal that the object watches.
     fileprivate let caught: CaughtSignalPointer
     fileprivate let callout: RLSignalCallBack
-    /// How many signals have come since the last call. Handlers, and the loop's thread.
+    /// The number of signals since the last callback. Signal handlers, and the loop's thread.
     fileprivate let count: Atomic<UInt>
-    /// The next object of the signal that is in a loop. Written under the lock, read by handlers.
+    /// The next object of the same signal that is in a loop. Written under the kit's lock, read by handlers.
     let next: Atomic<UInt>
-    /// The loops to wake. Written under the lock, read by handlers.
+    /// The loops to wake. Written under the kit's lock, read by handlers.
     fileprivate var loops: ServingLoops
-    /// Whether the object is in the list of its signal. Under the lock.
+    /// Whether the object is in its signal's list. Under the kit's lock.
     fileprivate var isListed = false
 
     private init(
@@ -32,7 +32,8 @@ struct SignalWatch: ~Copyable, KitStorage {
         next = Atomic(0)
     }
 
-    /// A source for a signal; nil if out of memory. Retains the client's info, and releases it if there is no source. Any thread.
+    /// Creates a source for a signal; nil if out of memory. Retains the client's info, and releases it on failure. Any thread; calls user
+    /// code.
     static func create(_ number: Int32, _ order: Int, _ callout: @escaping RLSignalCallBack, _ client: ClientContext) -> OpaquePointer? {
         guard let caught = CaughtSignal.obtain(number), let loops = ServingLoops(), let memory = malloc(MemoryLayout<SignalWatch>.stride)
         else { return nil }
@@ -45,7 +46,7 @@ struct SignalWatch: ~Copyable, KitStorage {
         context.schedule = { info, loop, _ in SignalWatch.pointer(info).change(loop, by: 1) }
         context.cancel = { info, loop, _ in SignalWatch.pointer(info).change(loop, by: -1) }
         context.perform = { info in SignalWatch.pointer(info).perform() }
-        // On failure RLRunLoopSourceCreate has called the function that releases the info.
+        // On failure, RLRunLoopSourceCreate has called the function that releases the info.
         guard let source = RLRunLoopSourceCreate(nil, order, &context) else { return nil }
         watch.pointee.object.source = source
         return source
@@ -55,7 +56,7 @@ struct SignalWatch: ~Copyable, KitStorage {
         UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: SignalWatch.self)
     }
 
-    /// Counts a signal, and has the loops call. In the handler.
+    /// Counts a signal, signals the source, and wakes its loops. Called in the signal handler; async-signal-safe.
     func noteSignal() {
         count.add(1, ordering: .relaxed)
         RLRunLoopSourceSignal(object.source)
@@ -66,7 +67,8 @@ struct SignalWatch: ~Copyable, KitStorage {
 typealias SignalWatchPointer = UnsafeMutablePointer<SignalWatch>
 
 extension SignalWatchPointer {
-    /// The source was added to a mode of a loop (1), or removed from one (-1).
+    /// Records that the source was added to a mode of a loop (1) or removed from one (-1), and lists or unlists the object accordingly.
+    /// Takes the kit's lock; may call user code (the error handler).
     fileprivate func change(_ loop: OpaquePointer?, by modes: Int) {
         guard let loop else { return }
         let caught = pointee.caught
@@ -83,7 +85,7 @@ extension SignalWatchPointer {
         if let problem { Misuse.warn("RLSignal", "RLRunLoopAddSource", problem) }
     }
 
-    /// Calls the client, on the loop's thread.
+    /// Calls the client if signals have arrived. Loop thread only; calls user code.
     fileprivate func perform() {
         let count = pointee.count.exchange(0, ordering: .acquiringAndReleasing)
         if count == 0 { return }
@@ -100,7 +102,7 @@ extension SignalWatchPointer {
         }
     }
 
-    /// The source was freed: it is in no loop, and so in no list.
+    /// Frees the object, as its source is freed: it is in no loop, and so in no list. Calls user code.
     fileprivate func free() {
         pointee.object.client.releaseInfo()
         deinitialize(count: 1)
