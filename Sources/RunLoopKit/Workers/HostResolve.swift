@@ -4,7 +4,7 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// What an RLHostResolve asks, and the answer: the info of a work, which frees it.
+/// The query and the result of an RLHostResolve. This is the info of a work item, which frees it.
 struct HostResolve {
     fileprivate let host: UnsafeMutablePointer<CChar>?
     fileprivate let service: UnsafeMutablePointer<CChar>?
@@ -12,31 +12,32 @@ struct HostResolve {
     fileprivate let timeout: Double
     fileprivate let callout: RLHostResolveCallBack
     fileprivate let client: ClientContext
-    /// The work, which owns this. Written once.
+    /// The work item, which owns this. Not retained. Written once.
     fileprivate var work: OpaquePointer?
-    /// Written by the worker, before the work is done.
+    /// The result of getaddrinfo(). Written by the worker, before the work item is done.
     fileprivate var answer: UnsafeMutablePointer<addrinfo>?
     fileprivate var error: Int32 = 0
-    /// What the client is told: written on the loop's thread, and kept until this is freed, as the call may end its thread.
+    /// The addresses that are passed to the client. Written on the loop's thread, and kept until this is freed, as the callback may end its
+    /// thread.
     fileprivate var addresses: OpaquePointer?
-    /// The timers of the loops that the work is in. Under the lock of the kit.
+    /// The timers of the loops that the work item is in. Under the kit's lock.
     fileprivate var timers: LoopTimerPointer?
-    /// When the time limit began: when the work was added to a loop while it was in none. Under the lock of the kit.
+    /// When the time limit began: when the work item was added to a loop while it was in none. Under the kit's lock.
     fileprivate var start: UInt64 = 0
-    /// While it is made, that of the function that does so; then that of the work.
+    /// The references: first that of `create`, then that of the work item.
     fileprivate var references = 1
 }
 
 typealias HostResolvePointer = UnsafeMutablePointer<HostResolve>
 
-/// The timer of a work in one loop. Under the lock of the kit.
+/// The timer of a work item in one loop. Under the kit's lock.
 private struct LoopTimer: KitLinked {
-    /// No reference: the loop has the work.
+    /// The loop. Not retained, as the work item is in it.
     let loop: OpaquePointer
-    /// A reference.
+    /// The timer, retained; nil if a removal from the loop was reported before the addition.
     let timer: OpaquePointer?
-    /// In how many modes of the loop the work is. Two threads that add and remove may report in either order, so it may be negative for a
-    /// moment.
+    /// The number of the loop's modes that the work item is in. Negative for a moment if two threads add and remove, since they may report
+    /// in either order.
     var modes = 0
     var next: LoopTimerPointer?
 }
@@ -44,7 +45,8 @@ private struct LoopTimer: KitLinked {
 private typealias LoopTimerPointer = UnsafeMutablePointer<LoopTimer>
 
 extension HostResolve {
-    /// A work; nil if out of memory. Retains the client's info, and releases it if there is no work. Any thread.
+    /// Creates a work item that looks up addresses; nil if out of memory. Retains the client's info, and releases it on failure. Any
+    /// thread; calls user code.
     static func create(
         _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?, _ hints: UnsafePointer<addrinfo>?, _ timeout: Double,
         _ callout: @escaping RLHostResolveCallBack, _ client: ClientContext
@@ -56,7 +58,7 @@ extension HostResolve {
             to: HostResolve(
                 host: copies.0, service: copies.1, hints: linux_hints(hints), timeout: timeout, callout: callout, client: client.retained())
         )
-        // Of this function; the work has one of its own.
+        // The reference of this function; the work item has its own.
         defer { resolve.release() }
         if (host != nil && copies.0 == nil) || (service != nil && copies.1 == nil) { return nil }
         var own = ClientContext(info: memory)
@@ -73,7 +75,7 @@ extension HostResolve {
         return work
     }
 
-    /// The timer has fired: calls the client, unless the work is done. On the loop's thread.
+    /// Handles a timer that has fired: calls the client, unless the work item is done. Loop thread only; calls user code.
     fileprivate static func timeIsOver(_ handle: UnsafeMutableRawPointer?) {
         guard let handle, let work: WorkPointer = KitObject.borrow(OpaquePointer(handle), "RLHostResolve", "work"), work.expire() else {
             return
@@ -87,7 +89,7 @@ extension HostResolve {
 }
 
 extension HostResolvePointer {
-    /// The question: on a worker.
+    /// Looks up the addresses. Called on a worker.
     fileprivate func ask() {
         var hints = pointee.hints
         var answer: UnsafeMutablePointer<addrinfo>?
@@ -95,7 +97,7 @@ extension HostResolvePointer {
         if pointee.error == 0 { pointee.answer = answer }
     }
 
-    /// The answer: on the loop's thread.
+    /// Calls the client with the result. Loop thread only; calls user code.
     fileprivate func call() {
         if pointee.error == 0 { pointee.addresses = copyAddresses() }
         call(pointee.addresses, pointee.error == 0 && pointee.addresses == nil ? EAI_MEMORY : pointee.error)
@@ -106,7 +108,7 @@ extension HostResolvePointer {
             pointee.callout, pointee.work, addresses, error, pointee.client.info)
     }
 
-    /// nil if out of memory.
+    /// Returns the addresses as an array of data objects; nil if out of memory.
     private func copyAddresses() -> OpaquePointer? {
         var callBacks = kRLTypeArrayCallBacks
         guard let array = RLArrayCreateMutable(nil, 0, &callBacks) else { return nil }
@@ -128,8 +130,8 @@ extension HostResolvePointer {
 
     // MARK: the time limit
 
-    /// The work was added to a mode of a loop (1), or removed from one (-1): so is its timer in that loop, which there is while the work is
-    /// in a mode of it.
+    /// Records that the work item was added to a mode of a loop (1) or removed from one (-1), and does the same with its timer in that
+    /// loop. The timer exists while the work item is in a mode of the loop. Takes the kit's lock; may call user code.
     fileprivate func change(_ loop: OpaquePointer, _ mode: OpaquePointer, by change: Int) {
         if pointee.timeout >= 1e10 { return }
         KitLock.lock()
@@ -137,7 +139,7 @@ extension HostResolvePointer {
         let known = find(loop)?.pointee
         let start = pointee.start
         KitLock.unlock()
-        // The timer is made without the lock, so another thread may make one as well; the loser's is destroyed below.
+        // The timer is created without the lock held, so another thread may create one as well; the loser's is destroyed below.
         let new = known != nil ? nil : change > 0 ? makeTimer(loop, since: start) : makePlace(loop, nil)
         KitLock.lock()
         if let new, find(loop) == nil {
@@ -157,14 +159,14 @@ extension HostResolvePointer {
         RLRelease(UnsafeRawPointer(timer))
     }
 
-    /// Under the lock of the kit.
+    /// Returns the list node for a loop; nil if there is none. The caller holds the kit's lock.
     private func find(_ loop: OpaquePointer) -> LoopTimerPointer? {
         var timer = pointee.timers
         while let here = timer, here.pointee.loop != loop { timer = here.pointee.next }
         return timer
     }
 
-    /// Ends a timer that is in no list.
+    /// Frees a node that is in no list, and invalidates its timer. Call without a lock held.
     private static func destroy(_ timer: LoopTimerPointer) {
         if let own = timer.pointee.timer {
             RLRunLoopTimerInvalidate(own)
@@ -173,7 +175,7 @@ extension HostResolvePointer {
         CLinux.free(timer)
     }
 
-    /// A timer, which keeps the work alive while it is valid; nil if out of memory.
+    /// Creates a list node with a timer, which retains the work item while it is valid; nil, after a diagnostic, if out of memory.
     private func makeTimer(_ loop: OpaquePointer, since start: UInt64) -> LoopTimerPointer? {
         var context = RLRunLoopTimerContext()
         context.info = pointee.work.map { UnsafeMutableRawPointer($0) }
@@ -181,7 +183,7 @@ extension HostResolvePointer {
         context.release = { work in RLRelease(work) }
         let left = pointee.timeout - Double(linux_monotonic_time() &- start) * 1e-9
         let timer = RLRunLoopTimerCreateWithDelay(nil, max(left, 0), 0, { _, work in HostResolve.timeIsOver(work) }, &context)
-        // The work alone keeps its modes from being empty.
+        // Only the work item keeps its modes from being empty.
         if let timer { RLRunLoopTimerSetKeepsModeRunning(timer, 0) }
         let new = timer.flatMap { makePlace(loop, $0) }
         if new == nil {
@@ -191,7 +193,7 @@ extension HostResolvePointer {
         return new
     }
 
-    /// A list node for `loop`. `timer` is nil if a removal was reported before its addition.
+    /// Creates a list node for `loop`; nil if out of memory. `timer` is nil if a removal was reported before its addition.
     private func makePlace(_ loop: OpaquePointer, _ timer: OpaquePointer?) -> LoopTimerPointer? {
         guard let memory = malloc(MemoryLayout<LoopTimer>.stride) else { return nil }
         let new = memory.bindMemory(to: LoopTimer.self, capacity: 1)
@@ -199,13 +201,13 @@ extension HostResolvePointer {
         return new
     }
 
-    /// On the loop's thread.
+    /// Invalidates the work item and calls the client with kRLHostResolveTimedOut. Loop thread only; calls user code.
     fileprivate func timeIsOver() {
         RLRunLoopSourceInvalidate(pointee.work)
         call(nil, Int32(kRLHostResolveTimedOut))
     }
 
-    /// What it is about, for people.
+    /// Describes the query: its host and service.
     fileprivate func describe() -> OpaquePointer? {
         TextBuffer.build { text in
             if let host = pointee.host { text.append(Name(host)) }
@@ -217,7 +219,7 @@ extension HostResolvePointer {
         }
     }
 
-    /// Drops a reference; the last frees it.
+    /// Drops a reference; the last one frees the query and its result. Calls user code.
     fileprivate func release() {
         pointee.references -= 1
         if pointee.references > 0 { return }

@@ -4,17 +4,18 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// An RLWork: a function for workers, and a version-0 source that is signalled when it has returned. An RLHostResolve is a work, too.
+/// An RLWork: a work item. It has a function for a worker, and a version-0 source that is signalled when the function has returned. An
+/// RLHostResolve is a work item, too.
 struct Work: ~Copyable, KitStorage {
     static var kind: KitKind { .work }
 
-    /// How far a work has come. Whichever thread advances it does what comes next.
+    /// The stages of a work item. The thread that advances it performs the next step.
     enum Progress: UInt8, AtomicRepresentable {
-        /// The work has not been handed to workers yet.
+        /// The work item has not been submitted to workers yet.
         case idle
-        /// The work waits for its turn.
+        /// The work item is waiting for its turn.
         case queued
-        /// The function runs.
+        /// The function is running.
         case running
         /// The function has returned.
         case done
@@ -22,22 +23,23 @@ struct Work: ~Copyable, KitStorage {
         case over
     }
 
-    /// Gets the client's info, a loop, a mode, and 1 or -1.
+    /// Receives the client's info, a loop, a mode, and 1 or -1.
     typealias Observer = @convention(thin) (UnsafeMutableRawPointer?, OpaquePointer, OpaquePointer, Int) -> Void
 
     fileprivate(set) var object: KitObject
     fileprivate let function: RLWorkFunction
     fileprivate let callout: RLWorkCallBack?
-    /// Called when it was added to a mode of a loop (1) or removed from one (-1), with the client's info; nil, except for the kit's own
-    /// kinds of work.
+    /// Called with the client's info when the work item was added to a mode of a loop (1) or removed from one (-1). nil, except for the
+    /// kit's own kinds of work items.
     fileprivate let observer: Observer?
-    /// Called with the client's info if the workers are released before its turn; nil, except for the kit's own kinds of work.
+    /// Called with the client's info if the workers are released before the work item's turn. nil, except for the kit's own kinds of work
+    /// items.
     fileprivate let whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)?
-    /// Any thread.
+    /// The stage that the work item has reached. Any thread.
     fileprivate let progress: Atomic<Progress>
-    /// The loops to wake. Under the lock of the kit.
+    /// The loops to wake. Under the kit's lock.
     fileprivate var loops: ServingLoops
-    /// The next one in the queue of the workers. Under their lock.
+    /// The next work item in the queue of the workers. Under the pool's lock.
     var next: WorkPointer?
 
     fileprivate init(
@@ -53,7 +55,7 @@ struct Work: ~Copyable, KitStorage {
         progress = Atomic(.idle)
     }
 
-    /// A work; nil if out of memory. Retains the client's info, and releases it if there is no work. Any thread.
+    /// Creates a work item; nil if out of memory. Retains the client's info, and releases it on failure. Any thread; calls user code.
     static func create(
         _ order: Int, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext,
         _ observer: Observer? = nil,
@@ -69,7 +71,7 @@ struct Work: ~Copyable, KitStorage {
         context.schedule = { info, loop, mode in Work.pointer(info).change(loop, mode, by: 1) }
         context.cancel = { info, loop, mode in Work.pointer(info).change(loop, mode, by: -1) }
         context.perform = { info in Work.pointer(info).perform() }
-        // If there is no source, it has called the function that releases the info.
+        // On failure, RLRunLoopSourceCreate has called the function that releases the info.
         guard let source = RLRunLoopSourceCreate(nil, order, &context) else { return nil }
         work.pointee.object.source = source
         return source
@@ -83,22 +85,22 @@ struct Work: ~Copyable, KitStorage {
 typealias WorkPointer = UnsafeMutablePointer<Work>
 
 extension WorkPointer {
-    /// Moves it from one state to another; false if it is in a different state. Any thread.
+    /// Advances the work item from one stage to another. Returns false if it is at a different one. Any thread.
     @discardableResult
     private func move(_ from: Work.Progress, to next: Work.Progress) -> Bool {
         pointee.progress.compareExchange(expected: from, desired: next, ordering: .acquiringAndReleasing).exchanged
     }
 
-    /// Whether it has not been invalidated. Any thread.
+    /// Whether the work item is still valid. Any thread.
     var isValid: Bool { RLRunLoopSourceIsValid(pointee.object.source) != 0 }
 
-    /// Marks the work as handed over; false if it was before. Any thread.
+    /// Marks the work item as submitted. Returns false if it was before. Any thread.
     func enqueue() -> Bool { move(.idle, to: .queued) }
 
-    /// Takes back `enqueue`, if no worker can have the work after all. The thread that has enqueued it.
+    /// Undoes `enqueue` if no worker can run the work item after all. Only the thread that called `enqueue`.
     func dequeue() { move(.queued, to: .idle) }
 
-    /// Calls the function, unless the work was cancelled: its turn has come. A worker.
+    /// Calls the function, unless the work item was cancelled. Called on a worker when it is the work item's turn. Calls user code.
     func run() {
         if !isValid { move(.queued, to: .over) }
         guard move(.queued, to: .running) else { return }
@@ -106,7 +108,7 @@ extension WorkPointer {
         complete()
     }
 
-    /// Has a loop call the completion, after the function has returned or its thread has ended. A worker.
+    /// Has a loop call the completion, after the function has returned or its thread has ended. Worker only.
     func complete() {
         guard move(.running, to: .done) else { return }
         RLRunLoopSourceSignal(pointee.object.source)
@@ -115,23 +117,23 @@ extension WorkPointer {
         KitLock.unlock()
     }
 
-    /// Cancels the work: its completion will not be called, nor its function if that has not begun. True if the function would otherwise
-    /// still have been called. Any thread.
+    /// Cancels the work item: its completion will not be called, nor its function if that has not begun. Returns true if the function would
+    /// otherwise still have been called. Any thread.
     func cancel() -> Bool {
         let hasNotBegun = move(.queued, to: .over) || move(.idle, to: .over)
         RLRunLoopSourceInvalidate(pointee.object.source)
         return hasNotBegun
     }
 
-    /// The workers were released before its turn. Any thread.
+    /// Cancels the work item because the workers were released before its turn. Any thread; call without a lock held.
     func drop() {
         if cancel() { pointee.whenDropped?(pointee.object.client.info) }
     }
 
-    /// Ends the work at its time limit: true if its completion was not called and will not be. Any thread.
+    /// Ends the work item at its time limit. Returns true if its completion was not called and will not be. Any thread.
     func expire() -> Bool { move(.idle, to: .over) || move(.queued, to: .over) || move(.running, to: .over) }
 
-    /// Calls the client, on the loop's thread.
+    /// Calls the completion, if the function has returned. Loop thread only; calls user code.
     fileprivate func perform() {
         guard move(.done, to: .over) else { return }
         RLRunLoopSourceInvalidate(pointee.object.source)
@@ -139,7 +141,7 @@ extension WorkPointer {
         RUNLOOP_IS_CALLING_OUT_TO_A_WORK_COMPLETION_FUNCTION(callout, pointee.object.source, pointee.object.client.info)
     }
 
-    /// The source was added to a mode of a loop (1), or removed from one (-1).
+    /// Records that the source was added to a mode of a loop (1) or removed from one (-1). Takes the kit's lock; may call user code.
     fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
         guard let loop, let mode else { return }
         pointee.observer?(pointee.object.client.info, loop, mode, modes)
@@ -150,7 +152,7 @@ extension WorkPointer {
         if !isDone { Misuse.warn("RLWork", "RLRunLoopAddSource", "out of memory: the end of the work does not wake this loop") }
     }
 
-    /// The source was freed.
+    /// Frees the work item, as its source is freed. Calls user code.
     fileprivate func free() {
         pointee.object.client.releaseInfo()
         deinitialize(count: 1)

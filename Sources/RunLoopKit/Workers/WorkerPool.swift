@@ -3,25 +3,25 @@ import CLinuxKit
 import CRunLoop
 import Synchronization
 
-/// Threads, and the queue of works that they take from. Freed when the program's reference and all threads are gone.
+/// Threads, and the queue from which they take work items. Freed when the client's reference and all threads are gone.
 struct WorkerPool: ~Copyable {
-    /// Guards the variables below, and wakes idle threads.
+    /// The pool's lock, which guards the variables below, with a condition that wakes idle threads.
     fileprivate let gate: UnsafeMutablePointer<linux_gate>
     fileprivate let limit: Int
-    /// The process that made the pool. A child of fork() has no worker threads, and the gate may be locked for ever there.
+    /// The process that created the pool. A child of fork() has no worker threads, and the gate may stay locked there.
     fileprivate let process: ProcessIdentity
     fileprivate var first: WorkPointer?
     fileprivate var last: WorkPointer?
     fileprivate var queued = 0
-    /// Threads that wait for work.
+    /// The number of threads that are waiting for work.
     fileprivate var idle = 0
-    /// Threads that have not ended.
+    /// The number of threads that have not ended.
     fileprivate var threads = 0
-    /// The running threads, and those that have ended and are still to be joined.
+    /// The list of the running threads, and of those that have ended and are still to be joined.
     fileprivate var workers: WorkerPointer?
-    /// The program has released the workers.
+    /// Whether the client has released the workers.
     fileprivate var isClosed = false
-    /// The program's reference, and one for each thread. Any thread.
+    /// The client's reference, and one for each thread. Any thread.
     fileprivate let references: Atomic<UInt32>
 
     fileprivate init(_ gate: UnsafeMutablePointer<linux_gate>, _ limit: Int) {
@@ -31,7 +31,8 @@ struct WorkerPool: ~Copyable {
         references = Atomic(1)
     }
 
-    /// nil with errno if out of memory or of thread-specific keys. The destructor of a key notices that a function has ended its thread.
+    /// Creates a pool without threads. Returns nil with errno if out of memory or of thread-specific keys: the destructor of a key detects
+    /// that a function has ended its thread.
     static func create(_ limit: Int) -> WorkerPoolPointer? {
         if linux_prepare_workers() == 0 {
             systemError = EAGAIN
@@ -51,7 +52,7 @@ struct WorkerPool: ~Copyable {
 typealias WorkerPoolPointer = UnsafeMutablePointer<WorkerPool>
 typealias WorkerPointer = UnsafeMutablePointer<linux_worker>
 
-// C's pointer is imported as implicitly unwrapped, and the protocol wants an optional.
+// A C pointer is imported as an implicitly unwrapped optional, but the protocol requires a plain one.
 extension linux_worker: KitLinked {
     var next: UnsafeMutablePointer<linux_worker>? {
         get { following }
@@ -59,10 +60,11 @@ extension linux_worker: KitLinked {
     }
 }
 
-// MARK: the program
+// MARK: called by the client
 
 extension WorkerPoolPointer {
-    /// Hands a work over. Throws if the work was submitted before or is invalid, or if no thread can be had for it. Any thread.
+    /// Submits a work item. Throws if it was submitted before or is invalid, or if there is no thread for it and none can be started. Any
+    /// thread.
     func submit(_ work: WorkPointer) throws(SystemError) {
         // The pool belongs to another process, whose threads do not exist here.
         if !pointee.process.isCurrent { throw .make(ESRCH) }
@@ -87,7 +89,8 @@ extension WorkerPoolPointer {
         if pointee.idle > 0 { linux_wake_at_gate(pointee.gate) }
     }
 
-    /// Gives up the program's reference: cancels works that have not begun, and waits for the threads, except for the calling one.
+    /// Drops the client's reference: cancels work items that have not begun, and waits for all threads except the calling one. No effect in
+    /// the child of a fork(). Call without a lock held.
     func close() {
         if !pointee.process.isCurrent { return }
         linux_lock_gate(pointee.gate)
@@ -123,7 +126,7 @@ extension WorkerPoolPointer {
         }
     }
 
-    /// Drops a reference; the last frees the pool.
+    /// Drops a reference; the last one frees the pool.
     private func drop() {
         if pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue != 0 { return }
         linux_free_gate(pointee.gate)
@@ -135,7 +138,7 @@ extension WorkerPoolPointer {
 // MARK: the threads
 
 extension WorkerPoolPointer {
-    /// Starts a thread; false if the system refuses. Under the lock.
+    /// Starts a thread. Returns false if the system refuses. The caller holds the pool's lock.
     private func startThread() -> Bool {
         guard let memory = calloc(1, MemoryLayout<linux_worker>.stride) else { return false }
         let worker = memory.bindMemory(to: linux_worker.self, capacity: 1)
@@ -155,7 +158,7 @@ extension WorkerPoolPointer {
         return false
     }
 
-    /// What each thread does: takes works from the queue until the program has released the workers.
+    /// The body of each thread: runs work items from the queue until the client has released the workers.
     private static func threadBody(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
         let worker = argument.unsafelyUnwrapped.assumingMemoryBound(to: linux_worker.self)
         let pool = worker.pointee.pool.assumingMemoryBound(to: WorkerPool.self)
@@ -175,7 +178,7 @@ extension WorkerPoolPointer {
         return nil
     }
 
-    /// Waits for the next work; nil once the program has released the workers.
+    /// Waits for the next work item; returns nil once the client has released the workers and the queue is empty.
     private func next() -> WorkPointer? {
         linux_lock_gate(pointee.gate)
         defer { linux_unlock_gate(pointee.gate) }
@@ -194,11 +197,11 @@ extension WorkerPoolPointer {
         return work
     }
 
-    /// A function has ended its thread, by pthread_exit(): its work counts as complete. Another thread takes over the queue; if none is
-    /// left, this one waits until one can be started.
+    /// Cleans up after a function that has ended its thread, as by pthread_exit(): its work item counts as complete. Another thread takes
+    /// over the queue; if none is left, this one waits until one can be started. Called on the thread that ends.
     private static func threadWasEnded(_ worker: WorkerPointer) {
         let pool = worker.pointee.pool.assumingMemoryBound(to: WorkerPool.self)
-        // In the child of a fork() no other thread takes over, and the lock may be held for ever.
+        // In the child of a fork() no other thread takes over, and the lock may never be released.
         if !pool.pointee.process.isCurrent { return }
         if let work = worker.pointee.work?.assumingMemoryBound(to: Work.self) {
             work.complete()
@@ -206,7 +209,7 @@ extension WorkerPoolPointer {
         }
         linux_lock_gate(pool.pointee.gate)
         pool.pointee.threads -= 1
-        // If the program has released the workers, it joins this thread.
+        // If the client has released the workers, it joins this thread.
         if !pool.pointee.isClosed { pool.detach(worker) }
         while pool.pointee.queued > pool.pointee.idle && !pool.pointee.isClosed && !pool.startThread() && pool.pointee.threads == 0 {
             linux_unlock_gate(pool.pointee.gate)
@@ -218,7 +221,7 @@ extension WorkerPoolPointer {
         pool.drop()
     }
 
-    /// Removes the calling thread from the list, as nothing will join it. Under the lock.
+    /// Removes the calling thread from the list, as no other thread will join it. The caller holds the pool's lock.
     private func detach(_ worker: WorkerPointer) {
         worker.unlink(from: &pointee.workers)
         worker.pointee.isDetached = 1

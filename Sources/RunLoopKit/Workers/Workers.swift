@@ -4,14 +4,15 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// What stands behind an RLWorkers: the program's reference to a pool of threads, which may outlive it if one of them drops it.
+/// An RLWorkers: the client's reference to a pool of threads. The pool outlives this if one of its threads drops the last reference to the
+/// RLWorkers.
 struct Workers: KitStorage {
     static var kind: KitKind { .workers }
 
     fileprivate(set) var object: KitObject
     let pool: WorkerPoolPointer
 
-    /// Workers; nil if out of memory. Any thread.
+    /// Creates workers; nil with errno if out of memory or of thread-specific keys. Any thread.
     static func create(_ limit: Int) -> OpaquePointer? {
         guard let memory = malloc(MemoryLayout<Workers>.stride) else { return nil }
         guard let pool = WorkerPool.create(limit) else {
@@ -29,7 +30,7 @@ struct Workers: KitStorage {
             CLinux.free(workers)
         }
         context.copyDescription = KitObject.copyDescription
-        // If there is no source, it has called the function that releases the info.
+        // On failure, RLRunLoopSourceCreate has called the function that releases the info.
         return RLRunLoopSourceCreate(nil, 0, &context)
     }
 }
