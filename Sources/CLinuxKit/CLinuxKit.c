@@ -10,7 +10,7 @@ __thread uint8_t linux_kit_signal_depths[65] __attribute__((tls_model("initial-e
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 /* Linked in place of the ThreadSanitizer runtime's function (--wrap), to drop the report: Swift reports every inout use of a struct as a
-   write to all of it, though each field has a rule of its own. CLinux.c does the same for librunloop. */
+   write to all of it, although each field has its own synchronization rule. CLinux.c does this for librunloop. */
 void __wrap___tsan_external_write(void *address, void *caller, void *tag);
 void __wrap___tsan_external_write(void *address, void *caller, void *tag)
 {

@@ -15,7 +15,8 @@ static int add_standard_descriptors(posix_spawn_file_actions_t *actions, const i
     return error;
 }
 
-/* No signal is blocked or ignored in the child. */
+/* Sets the child's attributes: no signal is blocked or ignored, and `flags` may ask for a new session or process group. Returns 0 or an
+   error number. */
 static int set_attributes(posix_spawnattr_t *attributes, int flags)
 {
     sigset_t none, all;
@@ -35,7 +36,7 @@ static int set_attributes(posix_spawnattr_t *attributes, int flags)
     return error != 0 ? error : posix_spawnattr_setflags(attributes, bits);
 }
 
-/* Returns 0 or an error number. `environment`: NULL for the caller's own. */
+/* Starts the program; `environment` is NULL for the caller's own. Returns 0 or an error number. */
 static int spawn(int *process, const char *program, const char *const *arguments, const char *const *environment,
                  int flags, const posix_spawn_file_actions_t *actions)
 {

@@ -1,2 +1,2 @@
-/* The public headers as a module; SwiftPM makes one only of what has a source. */
+/* The public headers as a module. SwiftPM requires a source file for one. */
 #include <RunLoopKit/RunLoopKit.h>

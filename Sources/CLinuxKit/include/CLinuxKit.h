@@ -1,9 +1,10 @@
-/* The kit's door to Linux, beside CLinux.h: signals, processes, threads, names of hosts, sockets and changes of files. Shims for what
-   Swift cannot import (variadic functions, macros, unions, thread-local variables). Each says why it is here. No logic. */
+/* The kit's access to Linux, beside CLinux.h: signals, processes, threads, host names, sockets, and changes of files.
+   It wraps what Swift cannot import (variadic functions, macros, unions, thread-local variables), and groups system
+   calls that belong together. */
 #ifndef CLINUXKIT_H
 #define CLINUXKIT_H
 
-/* Before the first of the system's headers. */
+/* Must precede the first system header. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
@@ -24,27 +25,28 @@
 #include "LinuxStreams.h"
 #include "LinuxWorkers.h"
 
-/* A call through a pointer is not to become the last jump of a function whose name a backtrace is to show; the number keeps
-   the linker from folding two such functions into one. */
+/* Keeps the call before it from becoming a tail call, so that the caller's name appears in backtraces. `which` differs
+   in each function, so that the linker does not fold two of them into one. */
 static inline void linux_kit_callout_barrier(uint32_t which) { __asm__ volatile("" : : "r"(which) : "memory"); }
 
-/* Lets other threads run, for a moment: also those of a lower priority. */
+/* Sleeps briefly, so that other threads can run, including those of a lower priority. */
 static inline void linux_kit_pause(void)
 {
     struct timespec moment = {.tv_nsec = 50000};
     syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &moment, NULL);
 }
 
-/* The lock of the kit: static, as Swift's imported variables are not safe to share. KitLock.swift says what may be done under it. */
+/* The kit's lock. Only functions access it, because Swift regards imported variables as unsafe to share. KitLock.swift
+   says what may be done with it held. */
 extern pthread_mutex_t linux_kit_mutex __attribute__((visibility("hidden")));
 static inline void linux_kit_lock(void) { pthread_mutex_lock(&linux_kit_mutex); }
 static inline void linux_kit_unlock(void) { pthread_mutex_unlock(&linux_kit_mutex); }
 
-/* Held while functions are registered with pthread_atfork(), and not taken by any of them. */
+/* Held during registration with pthread_atfork(). No fork handler takes it. */
 extern pthread_mutex_t linux_fork_handlers_mutex __attribute__((visibility("hidden")));
 static inline void linux_lock_fork_handlers(void) { pthread_mutex_lock(&linux_fork_handlers_mutex); }
 static inline void linux_unlock_fork_handlers(void) { pthread_mutex_unlock(&linux_fork_handlers_mutex); }
-/* In the child of a fork(), on its only thread. */
+/* Counts a fork() and records the calling thread. Called in the child, on its only thread. */
 void linux_kit_note_fork(void);
 
 #endif

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Functions of glibc since 2.36, and numbers of Linux 5.1 and 5.3. */
+/* glibc has functions for these only since 2.36. The system calls exist since Linux 5.1 and 5.3. */
 #ifndef SYS_pidfd_send_signal
 #define SYS_pidfd_send_signal 424
 #endif
@@ -25,8 +25,8 @@ static inline int linux_pidfd_send_signal(int pidfd, int number)
     return (int)syscall(SYS_pidfd_send_signal, pidfd, number, NULL, 0U);
 }
 
-/* waitid(2) with the resources that the child has used, which glibc's function leaves out. P_PIDFD is 3 since Linux 5.4. The members
-   of siginfo_t are in a union. */
+/* waitid(2) with the child's resource usage, which glibc's function omits. 3 is P_PIDFD, which exists since Linux 5.4.
+   In C because the members of siginfo_t are in a union. */
 struct linux_end {
     int process, code, status;
     struct rusage usage;
@@ -40,7 +40,8 @@ static inline int linux_wait_for(int pidfd, int options, struct linux_end *end)
     end->status = information.si_status;
     return result;
 }
-/* Whether it can be waited for, without doing so. */
+/* Returns whether the process is a child that has not been waited for, without waiting for it; 0 with errno
+   otherwise. */
 static inline int linux_is_child(int pidfd)
 {
     struct linux_end end;
@@ -50,7 +51,7 @@ static inline int linux_wait_for_end(int pidfd, struct linux_end *end)
 {
     return linux_wait_for(pidfd, WEXITED | WNOHANG | __WALL, end);
 }
-/* A child of which there is no pidfd. */
+/* Kills a child that has no pidfd, and waits for it. */
 static inline void linux_kill_child(int process)
 {
     syscall(SYS_kill, process, SIGKILL);
@@ -59,16 +60,17 @@ static inline void linux_kill_child(int process)
 
 static const int linux_CLD_EXITED = CLD_EXITED, linux_CLD_KILLED = CLD_KILLED, linux_CLD_DUMPED = CLD_DUMPED;
 
-/* A pipe whose ends are not inherited. [0] is read. */
+/* Creates a pipe whose ends are close-on-exec. ends[0] is the read end. */
 static inline int linux_pipe(int ends[2]) { return (int)syscall(SYS_pipe2, ends, O_CLOEXEC); }
-/* Each end of a pipe has flags of its own. */
+/* Makes one end of a pipe nonblocking. The other end has its own flags. */
 static inline int linux_set_nonblocking(int fd) { return (int)syscall(SYS_fcntl, fd, F_SETFL, O_NONBLOCK); }
-/* A duplicate that is not inherited and not one of the standard descriptors. */
+/* Creates a close-on-exec duplicate above the standard descriptors. */
 static inline int linux_duplicate_above_standard(int fd) { return (int)syscall(SYS_fcntl, fd, F_DUPFD_CLOEXEC, 3); }
-/* A descriptor that is readable at once. */
+/* Creates a descriptor that is always readable. */
 static inline int linux_readable_descriptor(void) { return (int)syscall(SYS_eventfd2, 1U, EFD_CLOEXEC); }
 
-/* A descriptor that is readable after each change of another one, until the next is called. */
+/* Creates a descriptor that becomes readable at each change of `fd`, until linux_forget_changes() is called. -1 with
+   errno on failure. */
 static inline int linux_open_changes(int fd)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLET};
@@ -80,7 +82,7 @@ static inline int linux_open_changes(int fd)
     errno = error;
     return -1;
 }
-/* Not epoll_wait(), which is a cancellation point. */
+/* Consumes the pending change. By syscall(2), because epoll_wait() is a cancellation point. */
 static inline void linux_forget_changes(int changes)
 {
     struct epoll_event event;
@@ -89,10 +91,12 @@ static inline void linux_forget_changes(int changes)
 
 enum linux_spawn_flags { linux_search_path = 1, linux_new_group = 2, linux_new_session = 4 };
 
-/* What a descriptor of the child is made of; the source is above the standard descriptors, or one of these. */
+/* The sources of a child's standard descriptors other than descriptors above the standard ones: the same descriptor of
+   this process, /dev/null, and a duplicate of the child's output. */
 enum { linux_spawn_inherit = 0, linux_spawn_null = -2, linux_spawn_output = -3 };
 
-/* posix_spawn's arguments are built by twenty calls, each of which can run out of memory. Returns an error number. */
+/* Starts a program. Returns 0 or an error number. In C because posix_spawn()'s arguments are built by some twenty
+   calls, each of which can run out of memory. */
 int linux_spawn(int *process, const char *program, const char *const *arguments, const char *const *environment,
                 const char *directory, int flags, const int sources[3]);
 

@@ -1,4 +1,4 @@
-/* Changes of files: inotify, directories, a timer as a descriptor. Part of CLinuxKit.h. */
+/* Changes of files: inotify, directories, and a timer descriptor. Part of CLinuxKit.h. */
 #ifndef CLINUXKIT_FILES_H
 #define CLINUXKIT_FILES_H
 #include <dirent.h>
@@ -16,13 +16,14 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* An inotify_event ends in an array without a length. `name` is empty if the event is about what is watched itself. */
+/* A decoded inotify_event; in C because that ends in an array without a length. `name` is empty if the event is about
+   the watched file or directory itself. */
 struct linux_file_event {
     int watch;
     uint32_t mask, cookie;
     const char *name;
 };
-/* The event at an offset of what was read; returns the offset of the next. */
+/* Decodes the event at an offset of what was read. Returns the offset of the next one. */
 static inline size_t linux_file_event_at(const char *bytes, size_t offset, struct linux_file_event *event)
 {
     const struct inotify_event *raw = (const struct inotify_event *)(const void *)(bytes + offset);
@@ -33,7 +34,7 @@ static inline size_t linux_file_event_at(const char *bytes, size_t offset, struc
     return offset + sizeof *raw + raw->len;
 }
 
-/* Makes the event at an offset one that says nothing. */
+/* Blanks the event at an offset, so that it reports nothing. */
 static inline void linux_forget_file_event(char *bytes, size_t offset)
 {
     ((struct inotify_event *)(void *)(bytes + offset))->mask = 0;
@@ -49,7 +50,7 @@ static inline int linux_remove_watch(int inotify, int watch)
     return (int)syscall(SYS_inotify_rm_watch, inotify, watch);
 }
 
-/* Macros of unsigned and signed kinds. */
+/* The macros as typed constants: some are signed, others unsigned. */
 static const uint32_t linux_in_modify = IN_MODIFY, linux_in_attrib = IN_ATTRIB, linux_in_close_write = IN_CLOSE_WRITE,
                       linux_in_moved_from = IN_MOVED_FROM, linux_in_moved_to = IN_MOVED_TO, linux_in_create = IN_CREATE,
                       linux_in_delete = IN_DELETE, linux_in_delete_self = IN_DELETE_SELF,
@@ -62,11 +63,11 @@ enum {
 };
 enum { linux_watch_itself = IN_DELETE_SELF | IN_MOVE_SELF };
 
-/* Watches exactly the directory that is open, whatever its path leads to by now; `path` is for systems without /proc. */
+/* Watches the directory that is open, wherever its path leads by now. `path` is for systems without /proc. */
 static inline int linux_watch_directory(int inotify, int fd, const char *path, int is_root)
 {
     char link[32];
-    /* A directory that is watched already, as a root, stays that. */
+    /* IN_MASK_ADD: a directory that is already watched as a root remains one. */
     uint32_t mask = IN_MASK_ADD | linux_watch_changes | (is_root ? (uint32_t)linux_watch_itself : 0);
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     int watch = (int)syscall(SYS_inotify_add_watch, inotify, link, mask);
@@ -80,14 +81,14 @@ static inline int linux_watch_file(int inotify, const char *path)
                         IN_MODIFY | IN_ATTRIB | IN_CLOSE_WRITE | linux_watch_itself);
 }
 
-/* open() has a variable number of arguments, and is a cancellation point. */
+/* Opens a directory. By syscall(2), because open() is variadic and a cancellation point. */
 static inline int linux_open_directory(const char *path, int follows)
 {
     return (int)syscall(SYS_openat, AT_FDCWD, path,
                         O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | (follows ? 0 : O_NOFOLLOW));
 }
 
-/* What tells a directory from all others. */
+/* Identifies a file or directory. */
 struct linux_identity {
     uint64_t device, inode;
 };
@@ -96,7 +97,8 @@ static inline struct linux_identity linux_identity_of(const struct stat *status)
     struct linux_identity identity = {status->st_dev, status->st_ino};
     return identity;
 }
-/* Of an open directory, and of the one above it: not 0 if that is not known, as the directory may be read but not searched. */
+/* Identifies an open directory and its parent. Returns nonzero if that fails, as it does for a directory that may be
+   read but not searched. */
 static inline int linux_identify(int fd, struct linux_identity *own, struct linux_identity *above)
 {
     struct stat status, upper;
@@ -109,7 +111,7 @@ static inline int linux_identify(int fd, struct linux_identity *own, struct linu
     return 0;
 }
 
-/* Of what a path leads to. */
+/* Identifies what a path leads to. Returns nonzero on failure. */
 static inline int linux_identify_path(const char *path, int follows, struct linux_identity *own)
 {
     struct stat status;
@@ -119,12 +121,12 @@ static inline int linux_identify_path(const char *path, int follows, struct linu
     return 0;
 }
 
-/* An entry of a directory; the kinds are a macro's. */
+/* An entry of a directory. In C because its kinds are macros. */
 struct linux_entry {
     const char *name;
     int isDirectory;
 };
-/* The next entry but `.` and `..`: 1, 0 at the end, -1 with errno. */
+/* Reads the next entry other than `.` and `..`. Returns 1, 0 at the end, or -1 with errno. */
 static inline int linux_next_entry(DIR *directory, struct linux_entry *entry)
 {
     for (;;) {
@@ -144,7 +146,7 @@ static inline int linux_next_entry(DIR *directory, struct linux_entry *entry)
     }
 }
 
-/* An absolute path, without a slash at the end; NULL with errno. The caller frees it. */
+/* Returns an absolute path without a trailing slash, which the caller frees; NULL with errno on failure. */
 static inline char *linux_absolute_path(const char *path)
 {
     char *directory = path[0] == '/' ? strdup("") : getcwd(NULL, 0);
@@ -165,7 +167,7 @@ static inline char *linux_absolute_path(const char *path)
     return whole;
 }
 
-/* One descriptor for two: readable when one of them is. */
+/* Creates one descriptor for two: it is readable when at least one of them is. -1 with errno on failure. */
 static inline int linux_open_both(int first, int second)
 {
     int both = epoll_create1(EPOLL_CLOEXEC);
@@ -179,8 +181,8 @@ static inline int linux_open_both(int first, int second)
     errno = error;
     return -1;
 }
-/* Another inotify descriptor in such a set. The one before, -1 for none, is closed, which takes it from the set only if no child of fork()
- * has it as well. */
+/* Opens a new inotify descriptor and puts it into such a set. Closes the one before (-1: none), after removing it from
+ * the set: closing alone would not remove it if a child of fork() has it as well. */
 static inline int linux_replace_inotify(int both, int before)
 {
     if (before >= 0) {
@@ -197,7 +199,7 @@ static inline int linux_replace_inotify(int both, int before)
     return -1;
 }
 static inline int linux_open_timer(void) { return timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK); }
-/* Readable at that time of the monotonic clock, in nanoseconds; 0: never. Not readable before. */
+/* Makes the timer readable at a time of the monotonic clock, in nanoseconds, and not before; 0: never. */
 static inline void linux_set_file_timer(int fd, uint64_t time)
 {
     struct itimerspec spec = {.it_value = {(time_t)(time / 1000000000), (long)(time % 1000000000)}};

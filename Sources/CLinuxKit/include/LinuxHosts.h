@@ -1,4 +1,4 @@
-/* Names of hosts. Part of CLinuxKit.h. */
+/* Host names. Part of CLinuxKit.h. */
 #ifndef CLINUXKIT_HOSTS_H
 #define CLINUXKIT_HOSTS_H
 #include <netdb.h>
@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* Of a struct addrinfo only what getaddrinfo() reads. The types of sockets are an enum. */
+/* Copies the fields of a struct addrinfo that getaddrinfo() reads; for NULL, asks for stream sockets. In C because
+   socket types are an enum. */
 static inline struct addrinfo linux_hints(const struct addrinfo *wanted)
 {
     struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
@@ -20,7 +21,7 @@ static inline struct addrinfo linux_hints(const struct addrinfo *wanted)
     return hints;
 }
 
-/* Whether a service is a port that there is, in figures, or else may be a name. */
+/* Returns whether a service is NULL, a valid port in decimal, or anything else that may be a name. */
 static inline int linux_may_be_service(const char *service)
 {
     if (service == NULL)
@@ -33,7 +34,8 @@ static inline int linux_may_be_service(const char *service)
         port = port * 10 + (unsigned)(service[i] - '0');
     return figures > 0 && port <= 65535;
 }
-/* getaddrinfo(), which takes ports modulo 65536, "" for 0 and " -1" for a port, and is a cancellation point. */
+/* getaddrinfo(), but with EAI_SERVICE for an invalid port, and without being a cancellation point. getaddrinfo() takes
+   ports modulo 65536, "" for 0 and " -1" for a port. */
 static inline int linux_find_addresses(const char *host, const char *service, const struct addrinfo *hints,
                                        struct addrinfo **answer)
 {
@@ -46,7 +48,7 @@ static inline int linux_find_addresses(const char *host, const char *service, co
     return error;
 }
 
-/* Swift's literals are no strings of C. */
+/* Returns the service, or "0" if it is NULL. In C because Swift's literals are not C strings. */
 static inline const char *linux_service(const char *service) { return service != NULL ? service : "0"; }
 
 #endif

@@ -1,4 +1,4 @@
-/* Sockets that listen. Part of CLinuxKit.h. */
+/* Listening sockets. Part of CLinuxKit.h. */
 #ifndef CLINUXKIT_LISTENERS_H
 #define CLINUXKIT_LISTENERS_H
 #include <errno.h>
@@ -15,7 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A stream socket that listens at an address; -1 with errno. In C, as the types of sockets are an enum, and addresses have many types. */
+/* Creates a stream socket that listens at an address; -1 with errno on failure. In C because socket types are an enum
+   and addresses have many types. */
 static inline int linux_listen(const void *address, unsigned size)
 {
     const struct sockaddr *at = address;
@@ -37,7 +38,7 @@ static inline int linux_listen(const void *address, unsigned size)
     errno = error;
     return -1;
 }
-/* A connection, or -1 with errno. By syscall(2), as accept() is a cancellation point. */
+/* Accepts a connection; -1 with errno on failure. By syscall(2), because accept() is a cancellation point. */
 static inline int linux_accept(int fd)
 {
     return (int)syscall(SYS_accept4, fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -49,7 +50,8 @@ static inline int linux_is_listening(int fd)
     return getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0 && type == SOCK_STREAM &&
            getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens;
 }
-/* A struct sockaddr_un: its path is an array, which Swift has as a tuple. Returns its size, 0 if the path does not fit. */
+/* Fills in a struct sockaddr_un; a path that begins with `@` is an abstract name. Returns the size, 0 if the path does
+   not fit or is empty. In C because Swift imports the path, an array, as a tuple. */
 static inline unsigned linux_path_address(const char *path, struct sockaddr_un *address)
 {
     size_t length = strlen(path);
@@ -63,13 +65,13 @@ static inline unsigned linux_path_address(const char *path, struct sockaddr_un *
     address->sun_path[0] = 0;
     return (unsigned)(offsetof(struct sockaddr_un, sun_path) + length);
 }
-/* The address that a socket is bound to. Returns its size, 0 if there is none. */
+/* Copies the address to which a socket is bound. Returns its size, 0 if there is none. */
 static inline unsigned linux_local_address(int fd, struct sockaddr_storage *address)
 {
     socklen_t size = sizeof *address;
     return getsockname(fd, (struct sockaddr *)address, &size) == 0 ? size : 0;
 }
-/* The port of a TCP socket; 0 if the address is of another kind. */
+/* Returns the port of an IPv4 or IPv6 address; 0 if the address is of another kind. */
 static inline int linux_port(const void *address)
 {
     const struct sockaddr *at = address;
@@ -77,7 +79,7 @@ static inline int linux_port(const void *address)
            : at->sa_family == AF_INET6 ? ntohs(((const struct sockaddr_in6 *)address)->sin6_port)
                                        : 0;
 }
-/* Which file a socket of the file system is. Zeros: there is none. */
+/* Identifies the file of a socket in the file system; zeros if there is none. */
 struct linux_socket_file {
     uint64_t device, inode;
 };
@@ -88,14 +90,14 @@ static inline struct linux_socket_file linux_find_socket_file(const char *path)
         return (struct linux_socket_file){0};
     return (struct linux_socket_file){status.st_dev, status.st_ino};
 }
-/* Removes the path if it is still this file. Returns 1 if it has. */
+/* Removes the socket at a path if it is still this file. Returns 1 if it was removed. */
 static inline int linux_remove_socket_file(const char *path, struct linux_socket_file file)
 {
     struct linux_socket_file now = linux_find_socket_file(path);
     return file.inode != 0 && now.device == file.device && now.inode == file.inode && unlink(path) == 0;
 }
-/* Locks the directory of a path, for the time in which a socket is made there: a socket that is bound and does not listen yet seems to
-   be abandoned. Waits for a second at most; returns a descriptor, -1 if there is no lock. */
+/* Locks the directory of a path while a socket is created there, because a socket that is bound but not listening yet
+   looks abandoned. Waits for a second at most. Returns a descriptor, or -1 if the directory cannot be locked. */
 static inline int linux_lock_directory(const char *path)
 {
     char directory[sizeof((struct sockaddr_un *)0)->sun_path];
@@ -113,13 +115,14 @@ static inline int linux_lock_directory(const char *path)
     }
     return fd;
 }
-/* Unlocks before closing: a child that was forked meanwhile has the descriptor, too, and would keep the lock. */
+/* Unlocks the directory before closing it, because a child that was forked meanwhile also has the descriptor and would
+   keep the lock. */
 static inline void linux_unlock_directory(int fd)
 {
     flock(fd, LOCK_UN);
     syscall(SYS_close, fd);
 }
-/* Whether nothing listens on a socket of the file system. */
+/* Returns whether nothing listens at a socket in the file system. */
 static inline int linux_is_abandoned(const struct sockaddr_un *address, unsigned size)
 {
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -1,4 +1,4 @@
-/* Signals: handlers, what they replace, and what the kernel says of a signal. Part of CLinuxKit.h. */
+/* Signals: handlers, the actions that they replace, and the origin of a signal. Part of CLinuxKit.h. */
 #ifndef CLINUXKIT_SIGNALS_H
 #define CLINUXKIT_SIGNALS_H
 #include <signal.h>
@@ -9,7 +9,8 @@
 
 typedef void (*linux_handler)(int number, siginfo_t *information, void *context);
 
-/* The members of siginfo_t and the functions of sigaction are in unions. */
+/* The origin of a signal, from its siginfo_t. In C because the members of siginfo_t and the functions of struct
+   sigaction are in unions. */
 struct linux_signal_origin {
     int code, process;
     uint32_t user;
@@ -28,7 +29,7 @@ static inline struct linux_signal_origin linux_origin(const siginfo_t *informati
     return origin;
 }
 
-/* What is done with a signal now. */
+/* Copies the action that is in force for a signal. */
 static inline int linux_get_action(int number, struct sigaction *action) { return sigaction(number, NULL, action); }
 static inline int linux_set_action(int number, const struct sigaction *action)
 {
@@ -42,14 +43,15 @@ static inline int linux_action_is_default(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) == 0 && action->sa_handler == SIG_DFL;
 }
-/* To the calling thread, where it waits until the handler of that signal has returned. */
+/* Raises a signal on the calling thread. In that signal's handler, it stays pending until the handler has returned. */
 static inline void linux_raise(int number) { raise(number); }
 static inline int linux_action_is_function(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 || (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
-/* Whether two actions do the same. What glibc adds for the kernel differs, and so does what is behind the 64 signals of a set. */
+/* Returns whether two actions are equal, ignoring the flag that glibc adds for the kernel, and what follows the 64
+   signals in a signal set. */
 static inline int linux_actions_are_equal(const struct sigaction *one, const struct sigaction *other)
 {
     const int restorer = 0x04000000;
@@ -57,8 +59,8 @@ static inline int linux_actions_are_equal(const struct sigaction *one, const str
            memcmp(&one->sa_mask, &other->sa_mask, sizeof(uint64_t)) == 0;
 }
 
-/* Installs `handler` in front of the action that it is to chain to: what that blocks stays blocked, and what it interrupts is
-   interrupted. The sets of signals are opaque. */
+/* Installs `handler` in front of an action, to which it will chain: it blocks the same signals, and interrupts the same
+   system calls. In C because signal sets are opaque. */
 static inline int linux_catch(int number, linux_handler handler, const struct sigaction *before)
 {
     struct sigaction action = {.sa_flags = SA_RESTART};
@@ -71,7 +73,8 @@ static inline int linux_catch(int number, linux_handler handler, const struct si
     return sigaction(number, &action, NULL);
 }
 
-/* Blocks all signals of the calling thread, those that glibc has for itself, too; returns which were blocked. Async-signal-safe. */
+/* Blocks all signals on the calling thread, including those that glibc reserves. Returns the previous mask.
+   Async-signal-safe. */
 static inline uint64_t linux_block_signals(void)
 {
     const uint64_t all = ~0ULL;
@@ -97,12 +100,12 @@ static inline int linux_action_is_for_once(const struct sigaction *action)
     return (action->sa_flags & (int)SA_RESETHAND) != 0;
 }
 
-/* SIGRTMIN is a function: glibc keeps the first for itself. */
+/* SIGRTMIN and SIGRTMAX are function calls, because glibc reserves the first real-time signals. */
 static inline int linux_first_realtime_signal(void) { return SIGRTMIN; }
 static inline int linux_last_signal(void) { return SIGRTMAX; }
 
-/* How many of our handlers of a signal are being called on this thread, one by what another has called. Thread-local variables are not
-   imported. */
+/* How many calls of the kit's handler for each signal are active on this thread, nested by way of the handlers that
+   they call. In C because Swift does not import thread-local variables. */
 extern __thread uint8_t linux_kit_signal_depths[65] __attribute__((tls_model("initial-exec"), visibility("hidden")));
 static inline int linux_signal_depth(int number) { return linux_kit_signal_depths[number]; }
 static inline void linux_change_signal_depth(int number, int change)

@@ -1,4 +1,5 @@
-/* Streams: reading and writing without waiting and without SIGPIPE, connecting, a lock that survives fork(). Part of CLinuxKit.h. */
+/* Streams: reading and writing without blocking or SIGPIPE, connecting, a lock that survives fork(). Part of
+   CLinuxKit.h. */
 #ifndef CLINUXKIT_STREAMS_H
 #define CLINUXKIT_STREAMS_H
 #include <errno.h>
@@ -32,21 +33,22 @@ static inline int linux_has_peer(int fd)
     socklen_t size = sizeof peer;
     return syscall(SYS_getpeername, fd, &peer, &size) == 0;
 }
-/* Whether a connection is still being made. One that has ended has no peer either, but something to read: its end. */
+/* Returns whether a socket is still connecting. A connection that has ended has no peer either, but is readable: it
+   reports end-of-stream. */
 static inline int linux_is_connecting(int fd)
 {
     struct pollfd end = {.fd = fd, .events = POLLIN};
     struct timespec now = {0};
     return !linux_has_peer(fd) && errno == ENOTCONN && syscall(SYS_ppoll, &end, 1, &now, NULL, 0) == 0;
 }
-/* An error of the socket that was not reported yet, or 0. */
+/* Returns and clears the pending error of a socket; 0 if there is none. */
 static inline int linux_take_socket_error(int fd)
 {
     int error = 0;
     socklen_t size = sizeof error;
     return syscall(SYS_getsockopt, fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
-/* A stream socket that connects without waiting. */
+/* Creates a stream socket and begins to connect it without blocking. Returns the descriptor, or -1 with errno. */
 static inline int linux_connect(const void *address, unsigned size)
 {
     const struct sockaddr *to = address;
@@ -70,7 +72,8 @@ static inline int linux_add_nonblocking(int fd)
         return flags < 0 ? -1 : 0;
     return (int)syscall(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
 }
-/* Whether the descriptor is ready for one of the events, or has failed. By syscall(2), as poll() is a cancellation point. */
+/* Returns whether a descriptor is ready for one of the events, or has failed. By syscall(2), because poll() is a
+   cancellation point. */
 static inline int linux_is_ready(int fd, short events)
 {
     struct pollfd ready = {.fd = fd, .events = events};
@@ -85,7 +88,8 @@ static inline long linux_stream_read(int fd, int is_socket, void *bytes, long si
         return syscall(SYS_recvfrom, fd, bytes, size, MSG_DONTWAIT, NULL, NULL);
     return syscall(SYS_read, fd, bytes, size);
 }
-/* Only send(2) can leave SIGPIPE out: for the others it is blocked, and taken if it was not pending before. */
+/* Writes to a descriptor that is not a socket. Only send(2) can suppress SIGPIPE; here the signal is blocked meanwhile,
+   and consumed unless it was pending before. */
 static inline long linux_write_pipe(int fd, const struct iovec *parts, int count)
 {
     const uint64_t pipe = 1ULL << (SIGPIPE - 1);
@@ -111,44 +115,48 @@ static inline long linux_stream_write(int fd, int is_socket, struct iovec *parts
     return syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-/* Declared by the system's headers for _GNU_SOURCE only. */
+/* Finds bytes in other bytes; NULL if there are none. In C because memmem() is declared for _GNU_SOURCE only. */
 static inline const void *linux_find(const void *bytes, long count, const void *wanted, long length)
 {
     return length == 1 ? memchr(bytes, *(const unsigned char *)wanted, (size_t)count)
                        : memmem(bytes, (size_t)count, wanted, (size_t)length);
 }
 
-/* -- What a thread knows of streams --------------------------------------------------------------------------------- */
+/* -- The state of a thread --------------------------------------------------------------------------------------- */
 
-/* Thread-local, which Swift cannot import. The innermost call for a stream that the thread is in, and memory for the next one. For
-   chains of forwarded streams: those whose handles have been freed and that have to be ended, whether a handle that is freed now adds
-   its stream to these, and whether the thread is already ending them. */
+/* What a thread is doing with streams: `innermost` is its innermost call for a stream, `spare` memory for the next one.
+   For chains of forwarded streams, `freed` lists the streams whose handles have been freed and that have to be ended,
+   `collects` says whether a handle that is freed now adds its stream to them, and `drains` whether the thread is
+   already ending them. Thread-local, which Swift cannot import. */
 struct linux_stream_thread {
     void *innermost, *spare, *freed;
     uint8_t collects, drains;
 };
 extern __thread struct linux_stream_thread linux_stream_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
-/* Its address also says which thread this is. */
+/* Returns the calling thread's state, whose address also identifies the thread. */
 static inline struct linux_stream_thread *linux_this_stream_thread(void) { return &linux_stream_thread; }
 
 /* -- Locks --------------------------------------------------------------------------------------------------------- */
 
-/* A recursive lock. In the child of a fork() it is free, whatever other threads were doing. While the process has one thread it
-   executes no locked instruction. Race detectors are told of it as of the locks of the core: see LinuxRaces.h. */
+/* A recursive lock. In the child of a fork() it is free, whatever other threads were doing. While the process has one
+   thread, it executes no locked instruction. Race detectors are notified of it as of the core's locks: see
+   LinuxRaces.h. */
 struct linux_stream_lock {
     uint32_t word;                     /* 0: free, 1: held, 2: held, and threads may be asleep. A futex. */
     uint32_t depth;                    /* how many times the owner has taken it */
     struct linux_stream_thread *owner; /* NULL: it is free */
-    uint32_t forks;                    /* how many the process had when this lock was used last */
-    int was_broken; /* a thread held it when the process forked: what it guards may be half changed */
+    uint32_t forks;                    /* the count of forks when this lock was last used */
+    int was_broken; /* a thread held the lock when the process forked, so the data that it guards may be inconsistent */
 };
-/* How many fork()s lie between this process and the one that loaded the library; and the thread that called the last. */
+/* The number of fork()s between the process that loaded the library and this one, and the thread that called the last
+   one. */
 extern uint32_t linux_kit_forks __attribute__((visibility("hidden")));
 extern struct linux_stream_thread *linux_kit_forking_thread __attribute__((visibility("hidden")));
 static inline uint32_t linux_kit_fork_count(void) { return linux_kit_forks; }
 void linux_stream_lock_init(struct linux_stream_lock *lock);
-/* Frees the lock at its first use in the child of a fork(), and returns 1; otherwise 0. */
+/* Frees the lock at its first use in the child of a fork(), and returns 1; otherwise returns 0. Takes the kit's
+   lock. */
 int linux_stream_lock_recover(struct linux_stream_lock *lock);
 void linux_stream_lock_acquire(struct linux_stream_lock *lock);
 void linux_stream_lock_release(struct linux_stream_lock *lock);

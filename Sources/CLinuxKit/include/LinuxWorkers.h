@@ -1,4 +1,4 @@
-/* Threads of workers: their lock, their signals, their end. Part of CLinuxKit.h. */
+/* Worker threads: their lock, their signals, their exit. Part of CLinuxKit.h. */
 #ifndef CLINUXKIT_WORKERS_H
 #define CLINUXKIT_WORKERS_H
 #include <pthread.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 
-/* A lock and a condition, opaque to Swift, in memory that does not move. */
+/* A mutex and a condition variable, opaque to Swift, in memory that does not move. */
 struct linux_gate {
     pthread_mutex_t mutex;
     pthread_cond_t condition;
@@ -32,7 +32,8 @@ static inline void linux_wait_at_gate(struct linux_gate *gate) { pthread_cond_wa
 static inline void linux_wake_at_gate(struct linux_gate *gate) { pthread_cond_signal(&gate->condition); }
 static inline void linux_wake_all_at_gate(struct linux_gate *gate) { pthread_cond_broadcast(&gate->condition); }
 
-/* A thread inherits the mask of the one that makes it: all signals are blocked meanwhile. Returns an error number. */
+/* Starts a thread with all signals blocked: it inherits its creator's mask, so they are blocked there meanwhile.
+   Returns 0 or an error number. */
 static inline int linux_start_thread(pthread_t *thread, void *(*body)(void *), void *argument)
 {
     sigset_t all, before;
@@ -42,18 +43,19 @@ static inline int linux_start_thread(pthread_t *thread, void *(*body)(void *), v
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }
-/* A thread of workers. Thread-specific values need a destructor of C. */
+/* A worker thread. In C because thread-specific values need a C destructor. */
 struct linux_worker {
     void (*atEnd)(struct linux_worker *worker);
     void *pool, *work;
     pthread_t thread;
     struct linux_worker *following;
-    int isDetached; /* nothing joins the thread: it frees this itself. */
+    int isDetached; /* no thread joins it, so it frees this struct itself */
 };
-/* Makes the key by which the end of a thread is noticed, once; 0 if the process has none left. */
+/* Creates, once, the key whose destructor detects the end of a worker thread. Returns 0 if the process has no key
+   left. */
 int linux_prepare_workers(void);
-/* For the calling thread: sets its name, for debuggers and top(1), forbids cancellation, and has atEnd called if the thread ends before
-   linux_end_worker. 0 if the process has no key or memory left for that. */
+/* Makes the calling thread a worker: sets its name, for debuggers and top(1), disables cancellation, and has atEnd
+   called if the thread ends before linux_end_worker(). Returns 0 if the process has no key or memory left for that. */
 int linux_become_worker(struct linux_worker *worker);
 void linux_end_worker(void);
 /* The calling thread cannot be cancelled meanwhile. */
