@@ -1,5 +1,5 @@
-/* The probe of librunloop-trace.so, and what the library starts in a process in which it is preloaded: only what environment variables ask
-   for. A process that has more rights than its caller (set-user-ID) obeys none of them. */
+/* The probe of librunloop-trace.so, and what the library starts when it is preloaded into a process: only what environment variables ask
+   for. A process with more rights than its caller (set-user-ID) ignores them. */
 #include "Companion.h"
 #include "Files.h"
 #include "Metrics.h"
@@ -14,7 +14,7 @@
 THREAD_LOCAL int isCompanionThread;
 int hasCounter;
 
-/* Parts are only ever added; the count is written last. */
+/* Parts are only added, never removed. The count is written last. */
 static const RLRunLoopProbe *parts[PARTS];
 static int partCount;
 
@@ -50,7 +50,7 @@ int companionUse(const RLRunLoopProbe *part)
         __atomic_store_n(&partCount, count + 1, __ATOMIC_RELEASE);
         isSet = 0;
     }
-    /* A probe that the program has set since stays, unless the program asks for something new here. */
+    /* A probe that the program has set since stays, unless the program registers another part here. */
     if (isPossible && !isSet)
         isSet = isPossible = RLRunLoopSetProbe(&probe) != 0;
     __atomic_store_n(&isTaken, 0, __ATOMIC_RELEASE);

@@ -1,4 +1,4 @@
-/* Explain.h: made of the states of Now.h and of what RLCopyDescription says of a loop. */
+/* Implements Explain.h, from the states in Now.h and from what RLCopyDescription returns for a loop. */
 #include "Explain.h"
 #include "Companion.h"
 #include "Explanation.h"
@@ -39,7 +39,7 @@ static void sayAsleep(struct Explanation *it, const struct NowState *state)
     fputs(" at the latest.", it->text);
 }
 
-/* The calls that are under way, innermost first. */
+/* Describes the running callbacks, innermost first. */
 static void sayCalls(struct Explanation *it, const struct NowState *state, int isInnermostSaid)
 {
     uint64_t depth = state->depth < NOW_FRAMES ? state->depth : NOW_FRAMES;
@@ -157,7 +157,7 @@ static void explainOne(struct Explanation *it)
     fputs("\n", it->text);
 }
 
-/* Breaks lines between words, and leaves an empty line between paragraphs. */
+/* Breaks lines between words, and puts an empty line between paragraphs. */
 static char *wrap(const char *text)
 {
     char *wrapped = malloc(strlen(text) * 2 + 2), *end = wrapped;
@@ -196,7 +196,7 @@ char *explain(RLRunLoopRef only, int mayWait)
     size_t size;
     FILE *file = count > 0 ? open_memstream(&text, &size) : NULL;
     struct Module *modules = file ? readModules("/proc/thread-self/maps") : NULL;
-    /* The thread that was there first comes first. */
+    /* The newest entry is the first of the list; the oldest is explained first. */
     for (int index = count - 1; file != NULL && index >= 0; index--) {
         struct Explanation it = {.text = file, .modules = modules, .now = &snapshots[index], .mayWait = mayWait};
         it.isOwn = snapshots[index].thread == gettid();

@@ -1,16 +1,16 @@
-/* What the parts of an explanation share: Explain.c, ModeItems.c, Spinning.c. */
+/* Shared declarations of Explain.c, ModeItems.c and Spinning.c, which write an explanation together. */
 #ifndef RUNLOOP_TRACE_EXPLANATION_H
 #define RUNLOOP_TRACE_EXPLANATION_H
 #include "Now.h"
 #include "Words.h"
 
-/* What is explained, and into what. */
+/* What is being explained, and where the text goes. */
 struct Explanation {
     FILE *text;
     struct Module *modules;
     const struct NowSnapshot *now;
     uint64_t time;
-    int isOwn, mayWait; /* the loop is that of the calling thread */
+    int isOwn, mayWait; /* isOwn: the loop is the calling thread's. mayWait: see explain() */
 };
 
 static inline uint64_t since(const struct Explanation *it, uint64_t when)
@@ -18,7 +18,7 @@ static inline uint64_t since(const struct Explanation *it, uint64_t when)
     return it->time > when ? it->time - when : 0;
 }
 
-/* Whether a function is one that the library calls for itself. */
+/* Whether a function is librunloop's own. */
 static inline int isOfLibrary(const struct Explanation *it, uint64_t function)
 {
     int isOurs;
@@ -28,16 +28,16 @@ static inline int isOfLibrary(const struct Explanation *it, uint64_t function)
 
 /* ModeItems.c */
 
-/* Says why a run in a mode does not end. */
+/* Describes what keeps a run in a mode from ending. */
 void sayWhatKeeps(struct Explanation *it, const char *mode);
-/* The descriptor of the source that has this function in the mode of the last sleep, or -1. */
+/* Returns the descriptor of the source with this function in the mode of the last sleep, or -1. */
 int descriptorOfSource(struct Explanation *it, uint64_t function);
 
 /* Spinning.c */
 
-/* What a loop that does not rest calls most; NULL if it rests. */
+/* Returns the callback that a loop which does not rest calls most; NULL if the loop rests. */
 const struct NowCallee *spinningOn(const struct NowState *state, uint64_t time);
-/* Says that it does, and why. */
+/* Describes that the loop does not rest, and why. */
 void saySpinning(struct Explanation *it, const struct NowState *state, const struct NowCallee *most);
 
 #endif

@@ -1,4 +1,4 @@
-/* Files.h: with system calls only, since a signal handler may be what records first. */
+/* Implements Files.h, without stdio and malloc(), because the first event may be recorded in a signal handler. */
 #include "Files.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -14,14 +14,14 @@
 static char directory[4000];
 static int wasThere, hasReported;
 
-/* Several processes can have one PID: in different PID namespaces, or before and after exec(). This one's number among them, from 1; 0
-   until the first file is made. */
+/* Several processes can have the same PID, in different PID namespaces or before and after exec(). This is the ordinal of this process
+   among them, from 1; 0 until the first file is created. */
 static int ordinal;
 enum { MOST_NAMES = 9999 };
-/* How many libraries had been loaded and unloaded when the mappings were copied. */
+/* The number of libraries that had been loaded and unloaded when the mappings were last copied. */
 static uint64_t copied;
 
-/* The child takes a name, and copies its mappings, when it records for the first time. */
+/* The child chooses a name, and copies its mappings, when it first records. */
 static void forgetInChild(void)
 {
     ordinal = 0;
@@ -76,8 +76,8 @@ ssize_t writeQuietly(int fd, const struct iovec *parts, int count)
     return size;
 }
 
-/* One line for the process and the children it forks afterwards: what the first thread cannot do, the others cannot either. None if the
-   directory has gone since: then the command that reads it has ended, and this process has outlived it. */
+/* Prints one line for the process and the children it forks afterwards, since a file that the first thread cannot create, the others cannot
+   either. Prints nothing if the directory has been removed: the command that reads it has ended, and this process has outlived it. */
 static void report(const char *path)
 {
     char line[sizeof directory + 200], *end = line;
@@ -92,7 +92,7 @@ static void report(const char *path)
     writeQuietly(STDERR_FILENO, &(struct iovec){line, (size_t)(end - line)}, 1);
 }
 
-/* The path of one of the files in TraceFile.h. */
+/* Writes the path of one of the files described in TraceFile.h. */
 static void makePath(char *path, int its, const char *suffix, int isOfThread)
 {
     char *end = path;
@@ -110,8 +110,8 @@ static void makePath(char *path, int its, const char *suffix, int isOfThread)
     appendText(&end, suffix);
 }
 
-/* Takes the first name that no process has by making its file of mappings. Another thread, or a signal handler in this one, may do so at the
-   same time. Returns 0 if that file cannot be made. */
+/* Reserves the first name that no process has by creating its file of mappings. Another thread, or a signal handler on this one, may do
+   this at the same time. Returns the ordinal of the name, or 0 if that file cannot be created. */
 static int takeName(char *path)
 {
     int its = __atomic_load_n(&ordinal, __ATOMIC_RELAXED);
@@ -140,15 +140,15 @@ void *traceMapFile(const char *suffix, size_t size)
         return NULL;
     }
     makePath(path, its, suffix, 1);
-    /* A thread that has ended may have had this number. */
+    /* A thread that has ended may have had this thread ID. */
     unlink(path);
     int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         report(path);
         return NULL;
     }
-    /* With blocks for all of it: a full disk fails here, not by SIGBUS in the middle of a callback. A file larger than the process may
-       make would send it SIGXFSZ. */
+    /* All blocks are allocated here, so that a full disk causes an error now and not SIGBUS in the middle of a callback. A file larger than
+       the process's limit would send it SIGXFSZ. */
     struct rlimit limit;
     int isTooLarge = getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < size;
     int error = isTooLarge ? EFBIG : posix_fallocate(fd, 0, (off_t)size);
@@ -162,7 +162,7 @@ void *traceMapFile(const char *suffix, size_t size)
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* How many libraries have been loaded and unloaded. */
+/* Stores the number of libraries that have been loaded and unloaded. */
 static int countLibraries(struct dl_phdr_info *library, size_t size, void *count)
 {
     (void)size;
@@ -174,7 +174,7 @@ void traceCopyMaps(void)
 {
     uint64_t count = 0;
     dl_iterate_phdr(countLibraries, &count);
-    /* A process that has locked itself into a sandbox may die of opening a file. */
+    /* Nothing is opened in vain, because opening a file may kill a process that has locked itself into a sandbox. */
     if (__atomic_exchange_n(&copied, count, __ATOMIC_RELAXED) == count)
         return;
     char path[sizeof directory + 64], buffer[4096];

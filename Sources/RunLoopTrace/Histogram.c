@@ -1,7 +1,7 @@
-/* RLTraceMetrics.h, as far as it is arithmetic: for programs and for the command. */
+/* The arithmetic of RLTraceMetrics.h, for programs and for the command. */
 #include "Metrics.h"
 
-/* Values below 4 have a bucket each; after that the highest bit and the two below it tell the bucket. */
+/* Values below 4 have a bucket each. Above that, the highest bit and the two bits below it select the bucket. */
 unsigned histogramBucket(uint64_t value)
 {
     if (value < 4)
@@ -11,7 +11,7 @@ unsigned histogramBucket(uint64_t value)
     return bucket < kRLTraceBuckets ? bucket : kRLTraceBuckets - 1;
 }
 
-/* The largest value of a bucket. */
+/* Returns the largest value that belongs to a bucket. */
 static uint64_t upperEnd(unsigned bucket)
 {
     if (bucket < 4)
@@ -54,8 +54,8 @@ static void subtract(RLTraceHistogram *histogram, const RLTraceHistogram *earlie
         histogram->largest = histogram->buckets[highest] > 0 ? upperEnd(highest) : 0;
 }
 
-/* The difference, or 0: the earlier copy of a thread's file may count a sleep as longer than it was, if the thread was just waking when it
-   was copied. */
+/* Returns the difference, or 0 if it is negative: the earlier copy of a thread's file counts a sleep as too long if the thread was just
+   waking up when it was copied. */
 static uint64_t since(uint64_t now, uint64_t earlier) { return now > earlier ? now - earlier : 0; }
 
 void RLTraceMetricsSubtract(RLTraceMetrics *metrics, const RLTraceMetrics *earlier)

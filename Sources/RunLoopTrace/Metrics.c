@@ -1,8 +1,8 @@
-/* Counts what the run loops of a process do: RLTraceMetrics.h.
+/* Counts what the run loops of a process do: see RLTraceMetrics.h.
 
-   Each thread writes counters of its own, in a file that is mapped when its first event comes. Counting an event is a few additions and,
-   for callbacks, two readings of a counter: no lock, no allocation, no system call. What a signal handler sends while the thread it has
-   interrupted is counting the same may be left out. */
+   Each thread has its own counters, in a file or memory that is mapped at its first event. Counting an event takes a few additions and, for
+   callbacks, two reads of a counter: no lock, no allocation, no system call. An event that a signal handler sends may go uncounted if the
+   interrupted thread is just counting one of that kind. */
 #include "Metrics.h"
 #include "Companion.h"
 #include "Files.h"
@@ -19,10 +19,10 @@ static THREAD_LOCAL struct MetricsFile *mine;
 static THREAD_LOCAL enum { NONE, BEING_MADE, COUNTING, FAILED } state;
 static THREAD_LOCAL int destructorCalls;
 
-/* A thread that is counted, or room for one. */
+/* A thread that is counted, or a free slot. */
 struct Counted {
     struct MetricsFile *file;
-    uint64_t elapsed, slept; /* what was reported of the thread last */
+    uint64_t elapsed, slept; /* what was last reported for the thread */
 };
 
 /* All threads that are counted. A signal handler may add its thread, so the lock is held with signals blocked. */
@@ -33,7 +33,7 @@ static int hasEndedThreads;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t threadEnd;
 static int hasStarted;
-/* Where librunloop is in memory. */
+/* The address range of librunloop. */
 static uintptr_t libraryStart, libraryEnd;
 
 static void lockThreads(sigset_t *blocked)
@@ -60,7 +60,7 @@ static struct MetricsFile *makeFile(void)
     return mapped == MAP_FAILED ? NULL : mapped;
 }
 
-/* Doubles the room for threads. Not by realloc(), which a signal handler may not call. */
+/* Doubles the room for threads. By mmap(), because a signal handler may not call realloc(). */
 static void makeRoom(void)
 {
     size_t more = room > 0 ? room * 2 : 128;
@@ -75,7 +75,7 @@ static void makeRoom(void)
     room = more;
 }
 
-/* Adds a thread to the list. One for which there is no memory is counted in its file alone. */
+/* Adds a thread to the list. If there is no memory for that, the thread is counted in its file alone. */
 static void enter(struct MetricsFile *file)
 {
     sigset_t blocked;
@@ -116,8 +116,8 @@ static int makeMine(void)
 
 static inline int isCounting(void) { return state == COUNTING || (state == NONE && makeMine()); }
 
-/* Adds a thread's metrics to a sum. If the thread had woken or ended before the clock was read here, but had not yet said so, its sleep
-   counts as too long. The next sum is not smaller for that: the largest numbers are kept. */
+/* Adds a thread's metrics to a sum. If the thread had woken or exited before the clock is read here but had not recorded it yet, its sleep
+   is counted as too long. The largest values are kept, so that later sums are not smaller. */
 static void addThread(RLTraceMetrics *sum, struct Counted *thread)
 {
     struct MetricsFile copy;
@@ -137,7 +137,7 @@ static void addThread(RLTraceMetrics *sum, struct Counted *thread)
     metricsAdd(sum, &metrics);
 }
 
-/* Called twice: the thread's loop is torn down by another such destructor, and what that calls is to be counted, too. */
+/* Called twice: another such destructor tears down the thread's loop, and the callbacks that this calls are to be counted, too. */
 static void endThread(void *mapped)
 {
     sigset_t blocked;
@@ -185,7 +185,7 @@ static void countDuration(RLTraceHistogram *histogram, uint64_t nanoseconds)
     count(&histogram->buckets[histogramBucket(nanoseconds)], 1);
 }
 
-/* Seconds since 2001. */
+/* The current date, in seconds since 2001. */
 static double dateNow(void)
 {
     struct timespec time;
@@ -199,7 +199,7 @@ static void countLateness(RLRunLoopTimerRef timer)
     countDuration(&mine->metrics.lateness, late > 0 && late < 1e9 ? (uint64_t)(late * 1e9) : 0);
 }
 
-/* A callback of librunloop's own is not counted: what it calls is. */
+/* Whether a callback is librunloop's own. Such a callback is not counted; those that it calls are. */
 static inline int isOurs(const RLRunLoopProbeEvent *event)
 {
     uintptr_t function = (uintptr_t)event->function;
@@ -226,7 +226,7 @@ static void willCall(const RLRunLoopProbeEvent *event)
     put(&mine->starts[depth], ticksNow());
 }
 
-/* The end of a call whose beginning was not seen, because counting has begun in it, is left out. */
+/* Ignores the end of a callback whose beginning was not seen because counting started during it. */
 static void didCall(const RLRunLoopProbeEvent *event)
 {
     uint64_t ticks = ticksNow();
@@ -286,7 +286,7 @@ static void sent(const RLRunLoopProbeEvent *event)
         count(&mine->metrics.wakeUpsAsked, 1);
 }
 
-/* The thread that ends the process has counted until now; of the others it is only known when they last slept. */
+/* The exiting thread has counted up to now. For other threads, only the time of their last sleep is known. */
 __attribute__((destructor)) static void end(void)
 {
     if (mine != NULL)

@@ -1,5 +1,6 @@
-/* What librunloop-trace.so counts of a thread, and where the command `runloop` reads it: in the file PID-TID.metrics, beside the records
-   (TraceFile.h) and named like these, if there is a directory for them; otherwise in memory of the process alone. */
+/* The counters that librunloop-trace.so keeps for a thread, and where the command `runloop` reads them: in the file
+   PID-TID.metrics, beside and named like the records (TraceFile.h), if there is a directory for them; otherwise only
+   the process has them, in its memory. */
 #ifndef RUNLOOP_TRACE_METRICS_H
 #define RUNLOOP_TRACE_METRICS_H
 #include "../../include/RunLoopTrace/RLTraceMetrics.h"
@@ -8,27 +9,31 @@
 #define METRICS_MAGIC 0x3154415453524C52u /* "RLRSTAT1" */
 #define METRICS_DEEPEST 32
 
-/* A thread's counters. The thread alone writes; others read at any moment, so each word is right by itself. */
+/* A thread's counters. Only the thread writes them. Others read them at any moment, so each word is consistent by
+   itself. */
 struct MetricsFile {
     uint64_t magic;
-    uint64_t size; /* with the magic: which version of this file it is */
+    uint64_t size; /* with the magic number, the version of this file */
     int32_t process, thread;
-    /* Nanoseconds of CLOCK_MONOTONIC: when counting began, when the thread ended (0: it has not), and when the clock was read last. */
+    /* In nanoseconds of CLOCK_MONOTONIC: when counting started, when the thread exited (0: it has not), and when the
+       clock was last read. */
     uint64_t began, ended, last;
     char processName[TRACE_NAME_SIZE];
     char threadName[TRACE_NAME_SIZE];
-    uint64_t loop; /* its address; 0: the thread has run none */
-    /* How long it has slept, in one word, so that no reader finds half a change: twice the nanoseconds, or, while it sleeps, twice what they
-       are before the sleep minus the time at its beginning, plus 1. */
+    uint64_t loop; /* the loop's address; 0: the thread has not run one */
+    /* The total time slept, in one word, so that no reader sees an inconsistent value. Awake: twice the nanoseconds.
+       Asleep: twice the difference of the nanoseconds before this sleep and the time at which it began, plus 1. */
     uint64_t sleep;
-    uint64_t isWoken, hasCalled; /* how the last sleep ended, and whether anything was called since */
-    uint64_t depth;              /* callbacks that are being called, one within the other */
+    uint64_t isWoken, hasCalled; /* whether another thread ended the last sleep, and whether a callback other than an
+                                    observer's was called since */
+    uint64_t depth;              /* how many callbacks are running, nested in each other */
     uint64_t starts[METRICS_DEEPEST],
-        functions[METRICS_DEEPEST]; /* when; how many functions in the pass at this depth */
-    RLTraceMetrics metrics;         /* without elapsed and slept */
+        functions[METRICS_DEEPEST]; /* at each depth: when the callback began, in ticks; posted functions that the pass
+                                       has called */
+    RLTraceMetrics metrics;         /* elapsed and slept are unused */
 };
 
-/* Words that one thread writes and others read. */
+/* Access to words that one thread writes and others read. */
 static inline uint64_t get(const uint64_t *word) { return __atomic_load_n(word, __ATOMIC_RELAXED); }
 static inline void put(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }
 static inline void count(uint64_t *word, uint64_t more) { put(word, get(word) + more); }
@@ -46,11 +51,11 @@ static inline void copyFile(const struct MetricsFile *file, struct MetricsFile *
 
 /* Histogram.c */
 
-/* The bucket of a duration. */
+/* Returns the bucket for a duration. */
 unsigned histogramBucket(uint64_t value);
 uint64_t histogramCount(const RLTraceHistogram *histogram);
 void metricsAdd(RLTraceMetrics *sum, const RLTraceMetrics *metrics);
-/* The metrics of a thread, from a copy of its file; `now` was read after it was copied. */
+/* Computes a thread's metrics from a copy of its file. `now` was read after the file was copied. */
 void metricsRead(const struct MetricsFile *file, uint64_t now, RLTraceMetrics *metrics);
 
 #endif

@@ -1,19 +1,20 @@
-/* What a mode contains, read from the text of RLCopyDescription. The two libraries are of the same version; what is not understood is left
-   out. */
+/* The contents of a mode, parsed from the text of RLCopyDescription. librunloop has the same version, so the format is known; what cannot
+   be parsed is left out. */
 #include "Explanation.h"
 #include <stdlib.h>
 #include <string.h>
 
-#define LISTED 12 /* sources */
+#define LISTED 12 /* the most sources that are listed */
 
-/* A mode, as RLCopyDescription describes it: NAME(sources=2 timers=1 {...} {...}). There may be more sources than are described. */
+/* A mode, as RLCopyDescription describes it: NAME(sources=2 timers=1 {...} {...}). The mode may have more sources than the text
+   describes. */
 struct ModeItems {
     char *description;
     const char *items;
     int sources, timers;
 };
 
-/* Finds a mode in the description of its loop; `description`, which the caller frees, is NULL if it is not there. */
+/* Finds a mode in the description of its loop. `description`, which the caller frees, is NULL if the mode is not there. */
 static struct ModeItems itemsOf(RLRunLoopRef loop, const char *mode)
 {
     struct ModeItems found = {0};
@@ -34,13 +35,13 @@ static struct ModeItems itemsOf(RLRunLoopRef loop, const char *mode)
     return found;
 }
 
-/* A source in the list of `ModeItems`. */
+/* A source in the list that `ModeItems` has. */
 struct SourceItem {
     int version, signalled, descriptor;
     unsigned long function;
 };
 
-/* Reads the first source of a list, and returns the rest; NULL if there is none. */
+/* Reads the first source of a list and returns the rest; NULL if there is none. */
 static const char *readItem(const char *items, struct SourceItem *item)
 {
     long order;

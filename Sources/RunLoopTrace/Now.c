@@ -1,4 +1,4 @@
-/* Now.h: the list of threads, and reading their states. */
+/* Implements Now.h: the list of threads, and reading their states. */
 #include "Now.h"
 #include "Companion.h"
 #include "NowWriter.h"
@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* All threads that run a loop, and the memory of ended ones, to be used again. Under the lock, except in a child of fork(), which has no
-   other thread. */
+/* All threads that run a loop, and the memory of those that have exited, which is reused. Under the lock, except in a child of fork(),
+   which has no other thread. */
 static struct NowThread *threads;
 static pthread_key_t threadEnd;
 static void (*whenBegun)(void);
@@ -23,8 +23,8 @@ static THREAD_LOCAL int destructorCalls, hasFailed;
 
 /* --- words ---------------------------------------------------------------------------------------------------------------- */
 
-/* Copies a thread's state. If the thread has been stopped in the middle of a change, the reader does not wait for it, but gets what there
-   is. */
+/* Copies a thread's state. If the thread was stopped in the middle of a change, the reader gives up waiting after 100 attempts, and the
+   copy may be inconsistent. */
 static void copyState(const struct NowThread *its, struct NowState *state)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
@@ -89,8 +89,8 @@ int nowIsReady(void)
     return !hasFailed;
 }
 
-/* Called twice: the thread's loop is torn down by another such destructor, which calls callbacks. The loop is released when the memory is
-   used again, by a thread that has a loop of its own. */
+/* Called twice: another such destructor tears down the thread's loop, which calls callbacks. The loop is released by the thread that reuses
+   the memory. */
 static void endThread(void *its)
 {
     if (destructorCalls++ == 0) {
@@ -107,7 +107,7 @@ static void endThread(void *its)
 static void beforeFork(void) { pthread_mutex_lock(&lock); }
 static void afterForkInParent(void) { pthread_mutex_unlock(&lock); }
 
-/* In a child of fork(): the other threads do not exist, and this one has another number. */
+/* In a child of fork(): the other threads do not exist, and this one has another thread ID. */
 static void afterForkInChild(void)
 {
     pthread_mutex_init(&lock, NULL);

@@ -1,14 +1,14 @@
-/* What events change in the state of their thread. */
+/* The effects of events on the state of their thread. */
 #include "NowWriter.h"
 #include <string.h>
 
 #define MILLISECOND 1000000
-/* A busy loop makes at least this many calls per sleep of a millisecond or more. A loop may seem to sleep while another thread has its
-   processor. */
+/* A busy loop calls at least this many callbacks per sleep of a millisecond or more. A loop may appear to sleep while another thread has
+   its processor. */
 #define CALLS_PER_SLEEP 50
 #define MOST_CREDIT (20 * CALLS_PER_SLEEP)
 
-/* Whether the callback has signalled or posted itself again. Signal handlers write it, too. */
+/* Whether the running callback has signalled or posted itself again. Signal handlers write it, too. */
 static THREAD_LOCAL volatile int wasAskedAgain;
 
 static void copyName(RLStringRef name, uint64_t words[NOW_NAME_WORDS])
@@ -19,7 +19,7 @@ static void copyName(RLStringRef name, uint64_t words[NOW_NAME_WORDS])
     putWords(words, text, sizeof text);
 }
 
-/* The entry that counts a callback: its own, a free one, or else that of the callback called least often. */
+/* Returns the entry that counts a callback: its own, a free one, or else that of the callback called least often. */
 static struct NowCallee *calleeOf(const struct NowState *state, const RLRunLoopProbeEvent *event)
 {
     uint64_t key = ((uintptr_t)event->function >> 4 ^ (uintptr_t)event->info >> 4) * 0x9E3779B97F4A7C15u;
@@ -97,8 +97,8 @@ static void willCall(const RLRunLoopProbeEvent *event)
     wasAskedAgain = 0;
 }
 
-/* Ignores the end of a call whose beginning was not seen. Frames inside the call that ended go with it: those callbacks never returned, as
-   when a coroutine is abandoned. */
+/* Ignores the end of a callback whose beginning was not seen. Also removes frames inside the callback that has ended: those callbacks never
+   returned, as when a coroutine is abandoned. */
 static void didCall(const RLRunLoopProbeEvent *event)
 {
     if (!nowIsReady() || mine->state.depth == 0)
@@ -183,7 +183,8 @@ static void noteRequest(const RLRunLoopProbeEvent *event)
     endChange();
 }
 
-/* May run in a signal handler, but not for requests. Also notes what threads without a loop send, to tell who woke whom. */
+/* May run in a signal handler, but not for requests. Also records what threads without a loop send, so that it is known which thread woke
+   which. */
 static void sent(const RLRunLoopProbeEvent *event)
 {
     switch (event->kind) {

@@ -1,24 +1,24 @@
-/* Writing states: Now.c has the threads, NowEvents.c what events change, Wakings.c who wakes whom. */
+/* Writing states. Now.c has the threads, NowEvents.c the effects of events, Wakings.c which thread wakes which. */
 #ifndef RUNLOOP_TRACE_NOWWRITER_H
 #define RUNLOOP_TRACE_NOWWRITER_H
 #include "Companion.h"
 #include "Now.h"
 
-/* The calling thread, if it has a state. */
+/* The calling thread; NULL if it has no state. */
 extern THREAD_LOCAL struct NowThread *mine;
-/* Gives the calling thread a state, if it has none. 0 without memory. Not in a signal handler. */
+/* Gives the calling thread a state, if it has none. Returns 0 if out of memory. Not in a signal handler. */
 int nowIsReady(void);
 
 /* NowEvents.c */
 extern const RLRunLoopProbe nowProbe;
 
-/* Wakings.c; signal handlers may call these. */
+/* Wakings.c: all of these may be called in signal handlers. */
 
-/* Remembers what the calling thread has sent, and where to: NULL is anywhere. */
+/* Records what the calling thread has sent, and to which loop; NULL stands for any. */
 void wakingSent(const RLRunLoopProbeEvent *event, const void *loop);
-/* Notes that the calling thread wakes a loop. */
+/* Records that the calling thread wakes a loop. */
 void wakingNote(const void *loop);
-/* Reads who has woken a loop last. 0 if that is not known. */
+/* Reads which thread last woke a loop. Returns 0 if that is not known. */
 int wakingTake(const void *loop, struct NowWaking *waking);
 
 static inline void put(uint64_t *word, uint64_t value) { __atomic_store_n(word, value, __ATOMIC_RELAXED); }

@@ -1,4 +1,5 @@
-/* Who serves a message port: found among the descriptors of this process, since a connection knows the process at its other end. */
+/* Which process serves a message port. This is found from the descriptors of this process, since a connection knows the process at its
+   other end. */
 #include "Words.h"
 #include <ctype.h>
 #include <dirent.h>
@@ -7,11 +8,11 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#define PLAIN_PART 40 /* bytes of the port's name in that of its file */
-#define HASH 16       /* digits */
+#define PLAIN_PART 40 /* how many bytes of the port's name the name of its file has */
+#define HASH 16       /* how many digits follow */
 
-/* Whether a socket's path is that of a port: .../NAME-0123456789abcdef.SUFFIX, where NAME is the beginning of the port's name with _ for what
-   is not plain. */
+/* Whether a socket's path is that of a port: .../NAME-0123456789abcdef.SUFFIX, where NAME is the beginning of the port's name with _ for
+   other characters than letters, digits and dots. */
 static int isPathOf(const char *path, const char *port)
 {
     const char *file = strrchr(path, '/');
@@ -27,7 +28,8 @@ static int isPathOf(const char *path, const char *port)
     return *file == '-' && strspn(file + 1, "0123456789abcdef") == HASH && file[1 + HASH] == '.';
 }
 
-/* The process at the other end of a descriptor if that is a connection to a port; 0 if it is none, -1 if the process cannot be named here. */
+/* Returns the process at the other end of a descriptor that is a connection to a port; 0 if it is not one, -1 if the process has no number
+   in this PID namespace. */
 static int serverOf(int descriptor, const char *port)
 {
     struct sockaddr_un address = {0};

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <time.h>
 
-/* How much of `elapsed` a thread has waited for a processor. The kernel adds a wait to its sum only when the wait ends. One that goes on
-   is taken to be all the time in which a thread that is ready to run has not run; when the kernel adds it, it does not count again. */
+/* Returns how much of `elapsed` a thread has waited for a processor. The kernel adds a wait to its sum only when the wait ends. Until then,
+   a thread that is ready to run is taken to have waited whenever it did not run; that time is not counted again when the kernel adds it. */
 uint64_t processorWaited(struct ProcessorWaits *waits, const struct ProcessorTimes *now, uint64_t elapsed)
 {
     if (waits->last.state == 0) {
@@ -22,8 +22,8 @@ uint64_t processorWaited(struct ProcessorWaits *waits, const struct ProcessorTim
     return waited;
 }
 
-/* The clock of a thread, made of its number as pthread_getcpuclockid(3) does. Unlike a file in /proc, it includes what the thread has run
-   until now. */
+/* Returns a thread's clock, computed from its thread ID as pthread_getcpuclockid(3) does. Unlike a file in /proc, the clock includes the
+   time that the thread has run until now. */
 static clockid_t clockOfThread(int thread) { return (clockid_t)(~(unsigned)thread << 3 | 6); }
 
 struct ProcessorTimes processorTimes(int thread)

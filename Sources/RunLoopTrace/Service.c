@@ -1,4 +1,4 @@
-/* Service.h */
+/* Implements Service.h. */
 #include "Service.h"
 #include "Companion.h"
 #include "Explain.h"
@@ -20,13 +20,13 @@
 #define MILLISECOND 1000000ull
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Whether there is a thread, whether creating it has failed once, and whether the process ends by exit(). Under the lock. */
+/* Whether there is a thread, whether creating one has failed before, and whether the process is exiting. Under the lock. */
 static int isRunning, hasFailed, isEnding;
-/* Flags of what is asked for; any thread. */
+/* Flags for what the thread has to do; any thread. */
 static int hasToAnswer, hasToExplain, hasMainEnded;
-/* What the thread sleeps on: a private word until the shared memory exists. Written by the thread, read by any. */
+/* The word on which the thread sleeps: a private one until the shared memory exists. Written by the thread, read by any. */
 static uint32_t ownBell, *bell = &ownBell;
-/* The thread alone. */
+/* Used by the companion's thread only. */
 static struct Inspection *inspection;
 static int hasTried;
 static uint64_t nextCount;
@@ -34,7 +34,8 @@ static pthread_key_t mainEnd;
 
 /* --- what it does --------------------------------------------------------------------------------------------------------- */
 
-/* Removes the segments of this user's processes that were killed, or became another program, before they had removed theirs. */
+/* Removes the segments that this user's processes have left behind because they were killed, or executed another program, in the middle of
+   openInspection(). */
 static void removeForgotten(void)
 {
     struct shm_info all;
@@ -50,8 +51,9 @@ static void removeForgotten(void)
     }
 }
 
-/* Creates the shared memory through which the command asks. It vanishes when the process ends or becomes another program. Under the lock: a
-   fork() would give the child memory that it knows nothing of, and an exit() would leave a segment behind, between these calls. */
+/* Creates the shared memory through which the command queries this process. It vanishes when the process exits or executes another program.
+   The caller holds the lock: in the middle of this, a fork() would give the child memory that it does not know of, and an exit() would
+   leave a segment behind. */
 static void openInspection(void)
 {
     removeForgotten();
@@ -71,7 +73,7 @@ static void openInspection(void)
     __atomic_store_n(&bell, &inspection->bell, __ATOMIC_SEQ_CST);
 }
 
-/* Answers all requests so far at once. */
+/* Answers all requests so far with one explanation. */
 static void answer(void)
 {
     uint32_t asked = __atomic_load_n(&inspection->asked, __ATOMIC_ACQUIRE);
@@ -99,7 +101,8 @@ static void writeExplanation(void)
     free(text);
 }
 
-/* Whether the process's other threads have ended. Then this one does, too, and with it the process, as without the companion. */
+/* Whether all other threads of the process have exited. Then this one exits, too, and with it the process, as it would without the
+   companion. */
 static int isAlone(void)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -115,7 +118,7 @@ static int isAlone(void)
     return others == 0;
 }
 
-/* Does what is asked for. Returns when it has to look again, at the latest; 0: the thread is to end. */
+/* Does what is requested. Returns when to look again at the latest; 0: the thread is to end. */
 static uint64_t work(void)
 {
     if (__atomic_load_n(&hasToAnswer, __ATOMIC_SEQ_CST) && !hasTried) {
@@ -124,7 +127,7 @@ static uint64_t work(void)
         if (!isEnding)
             openInspection();
         pthread_mutex_unlock(&lock);
-        return clockNow(); /* the bell has changed */
+        return clockNow(); /* the word to sleep on has changed */
     }
     if (inspection != NULL)
         answer();
@@ -161,7 +164,7 @@ static void *serve(void *info)
 
 void servicePoke(void) { ringBell(__atomic_load_n(&bell, __ATOMIC_SEQ_CST)); }
 
-/* Starts the thread with all signals blocked: those sent to the process are for the program's own threads. */
+/* Starts the thread with all signals blocked, because signals sent to the process are for the program's own threads. */
 static int startThread(int isRetry)
 {
     pthread_attr_t attributes;
@@ -188,7 +191,7 @@ static int startThread(int isRetry)
     return error == 0;
 }
 
-/* Called by each new thread, so a failure is not retried. */
+/* Called on each new thread, so a failure is not retried. */
 static void begun(void) { startThread(0); }
 
 int serviceStart(int isLazy) { return nowUse(begun) && (isLazy || startThread(1)); }
@@ -202,7 +205,7 @@ void serviceAnswer(void)
 static void beforeFork(void) { pthread_mutex_lock(&lock); }
 static void afterForkInParent(void) { pthread_mutex_unlock(&lock); }
 
-/* The thread and its objects are the parent's. */
+/* The thread and its shared memory belong to the parent. */
 static void afterForkInChild(void)
 {
     pthread_mutex_init(&lock, NULL);
@@ -254,7 +257,7 @@ int serviceExplainOn(int number)
     return sigaction(number, &action, NULL) == 0;
 }
 
-/* Declared in RLStallWatch.h. 0: no signal. If it fails, what it has set up so far stays. */
+/* Declared in RLStallWatch.h. 0: no signal. On failure, what was set up so far remains. */
 RLBoolean RLExplainStart(int number)
 {
     if (number != 0 && !serviceExplainOn(number))

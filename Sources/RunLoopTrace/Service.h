@@ -1,25 +1,25 @@
-/* The companion's own thread: it watches for stalls and explains loops. There is one in a process that has asked for it, from the first
-   callback or sleep on; in a child of fork() it begins anew. It has no run loop and no descriptors: the program may close, and use again,
-   all that it did not open itself. */
+/* The companion's own thread, which watches for stalls and explains loops. A process that asks for it has one, from the
+   first callback or sleep on; a child of fork() starts another. The thread has no run loop and no descriptors, so the
+   program may close, and reuse, all descriptors that it did not open itself. */
 #ifndef RUNLOOP_TRACE_SERVICE_H
 #define RUNLOOP_TRACE_SERVICE_H
 #include <stdint.h>
 
-/* Starts the thread, or has it started by the first event if `isLazy`. 0 with errno if that fails. Any thread. */
+/* Starts the thread or, if `isLazy`, has the first event start it. Returns 0 with errno on failure. Any thread. */
 int serviceStart(int isLazy);
-/* Lets the command ask from now on: Inspection.h. Any thread. */
+/* Allows the command to query the process from now on: see Inspection.h. Any thread. */
 void serviceAnswer(void);
-/* Has the thread look again at what it has to do. Any thread, async-signal-safe. */
+/* Makes the thread check again what it has to do. Any thread; async-signal-safe. */
 void servicePoke(void);
-/* Writes explanations to stderr at this signal. 0 with errno. */
+/* Installs a signal handler that has explanations written to stderr. Returns 0 with errno on failure. */
 int serviceExplainOn(int number);
-/* To be called once, when the companion is loaded. */
+/* Called once, when the companion is loaded. */
 void serviceLoaded(void);
 
-/* Stalls.c: looks at all threads if it is time. Returns when it is time again, by CLOCK_MONOTONIC; UINT64_MAX: not at all, as nothing is
-   watched. On the companion's thread. */
+/* Stalls.c: samples all threads if that is due. Returns when it is due next, on CLOCK_MONOTONIC; UINT64_MAX if stalls
+   are not watched for. Only on the companion's thread. */
 uint64_t stallsLook(void);
-/* From the environment; 0 if it asks for nothing. */
+/* Starts to watch for stalls as the environment asks. Returns 0, after a line on stderr, if the value is invalid. */
 int stallsBegin(const char *value, const char *signalName);
 
 #endif

@@ -1,4 +1,4 @@
-/* Why a loop does not rest. */
+/* Explains why a loop does not rest. */
 #include "Explanation.h"
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -6,7 +6,7 @@
 
 #define MILLISECOND 1000000ull
 
-/* The function that has been called most often in this round; NULL if none has. */
+/* Returns the callback that was called most often in this round; NULL if none was. */
 static const struct NowCallee *mostCalled(const struct NowState *state)
 {
     const struct NowCallee *most = NULL;
@@ -18,8 +18,8 @@ static const struct NowCallee *mostCalled(const struct NowState *state)
     return most;
 }
 
-/* The function on which a loop spins: the loop has been busy for a tenth of a second, and at least half of 100 or more calls were of this
-   function. NULL if there is none. */
+/* Returns the callback on which a loop spins: the loop has been busy for a tenth of a second, and at least half of 100 or more calls were
+   of this callback. NULL if there is none. */
 const struct NowCallee *spinningOn(const struct NowState *state, uint64_t time)
 {
     const struct NowCallee *most = mostCalled(state);
@@ -34,7 +34,7 @@ static int unreadBytes(int descriptor)
     return ioctl(descriptor, FIONREAD, &count) == 0 ? count : -1;
 }
 
-/* Says why a descriptor is ready all the time. If it may wait, looks twice whether anything is read. */
+/* Explains why a descriptor is always ready. If it may wait, checks twice whether anything is being read. */
 static void sayWhyDescriptor(struct Explanation *it, int descriptor)
 {
     struct pollfd ready = {.fd = descriptor, .events = POLLIN};

@@ -1,4 +1,5 @@
-/* Callbacks that last too long: found by looking, a few times in each span of time that counts as a stall, whether a thread is where it was. */
+/* Detects callbacks that last too long, by sampling: a few times in each interval that counts as a stall, it checks whether a thread is
+   still where it was. */
 #include "Companion.h"
 #include "Now.h"
 #include "Service.h"
@@ -16,30 +17,30 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOOKS 4 /* in each span */
+#define LOOKS 4 /* samples in each interval */
 #define FRAMES 64
 
-/* What was asked for. Under the lock, which is held during the callback. */
+/* What to watch for. Under the lock, which is held while the stall callback runs. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static uint64_t threshold; /* in nanoseconds; 0: nothing */
+static uint64_t threshold; /* in nanoseconds; 0: stalls are not watched for */
 static int mustAbort, backtraceSignal;
 static RLStallCallBack callout;
 static void *calloutInfo;
 
-/* Used by the companion's thread alone. */
-static uint64_t watched, lastLook; /* the threshold by which it looks, and when it did */
+/* Used by the companion's thread only. */
+static uint64_t watched, lastLook; /* the threshold in use, and the time of the last sample */
 static THREAD_LOCAL int isReporting;
 
 /* --- backtraces ----------------------------------------------------------------------------------------------------------- */
 
-/* The backtrace that is being taken, one at a time. The handler may be late, so both sides change the state by an exchange. */
+/* The backtrace that is being taken, one at a time. The handler may run late, so both sides change the state by an atomic exchange. */
 static struct {
     enum { IDLE, ASKED, WRITING, DONE } state;
     int thread, count;
     void *frames[FRAMES];
 } backtraced;
 
-/* The signal handler: stores the backtrace of its thread, if that is wanted. */
+/* The signal handler: stores the backtrace of its thread, if that is requested. */
 static void noteBacktrace(int number)
 {
     int saved = errno, asked = ASKED;
@@ -52,12 +53,13 @@ static void noteBacktrace(int number)
     errno = saved;
 }
 
-/* Appends a thread's backtrace. Waits for it a second at most, as the thread may block the signal. The first two frames are the handler's. */
+/* Appends a thread's backtrace. Waits for it for a second at most, as the thread may block the signal. The first two frames are the
+   handler's. */
 static void sayBacktrace(FILE *text, struct Module *modules, int thread)
 {
     int asked = ASKED;
     struct sigaction action;
-    /* Without this handler, because the program has reset all signals, the signal would end the program. */
+    /* If the program has reset all signals, this handler is gone, and the signal would end the program. */
     if (sigaction(backtraceSignal, NULL, &action) != 0 || action.sa_handler != noteBacktrace)
         return;
     __atomic_store_n(&backtraced.thread, thread, __ATOMIC_RELEASE);
@@ -75,7 +77,7 @@ static void sayBacktrace(FILE *text, struct Module *modules, int thread)
     for (int index = 2; index < backtraced.count; index++) {
         int isOurs;
         uint64_t address = (uintptr_t)backtraced.frames[index];
-        /* The address is where the call returns to, which may be past the end of the function. */
+        /* The return address may be past the end of the function. */
         const char *name = functionName(modules, address - 1, &isOurs);
         if (isOurs)
             break;
@@ -87,7 +89,7 @@ RLBoolean RLStallWatchSetSignal(int number)
 {
     struct sigaction action = {.sa_handler = noteBacktrace, .sa_flags = SA_RESTART};
     void *frame;
-    /* The first call loads the unwinder, which no handler can. */
+    /* The first call loads the unwinder, which no handler can do. */
     backtrace(&frame, 1);
     if (number != 0 && sigaction(number, &action, NULL) != 0)
         return 0;
@@ -99,7 +101,7 @@ RLBoolean RLStallWatchSetSignal(int number)
 
 /* --- looking -------------------------------------------------------------------------------------------------------------- */
 
-/* Reports a stall by the callout, or by a line on stderr; then aborts if that was asked for. Under the lock. */
+/* Reports a stall to the callback, or as a line on stderr, then aborts if that was requested. The caller holds the lock. */
 static void report(const struct NowSnapshot *now, uint64_t lasted, uint64_t waited)
 {
     const struct NowCall *call = &now->state.frames[now->state.depth - 1];
@@ -143,9 +145,9 @@ static void report(const struct NowSnapshot *now, uint64_t lasted, uint64_t wait
     freeModules(modules);
 }
 
-/* Looks at one thread, and reports a stall. Of the time since the last look, no more counts than one and a half times the usual distance.
-   So time in which this thread did not run either, as the process was stopped or the machine suspended, does not count; nor does time in
-   which the thread waited for a processor. */
+/* Samples one thread, and reports a stall. Of the time since the last sample, no more counts than one and a half times the usual interval.
+   So time in which the companion's thread did not run either, because the process was stopped or the machine suspended, does not count; nor
+   does time in which the sampled thread waited for a processor. */
 static void look(const struct NowSnapshot *now, uint64_t time, uint64_t elapsed)
 {
     struct NowWatch *watch = &now->live->watch;
@@ -203,7 +205,7 @@ uint64_t stallsLook(void)
 
 static int isSpan(double seconds) { return seconds >= 0.001 && seconds <= 1e6; }
 
-/* Sets what to watch for; 0 seconds: nothing. Also called by the callout itself, which holds the lock. */
+/* Sets what to watch for; 0 seconds: nothing. The stall callback itself may call this, and then the lock is already held. */
 static void set(double seconds, RLStallCallBack function, void *info, int abortToo)
 {
     if (!isReporting)
@@ -253,8 +255,9 @@ static void forgetInChild(void)
     backtraced.state = IDLE;
 }
 
-/* At exit: lets a report that is under way be written. The signal for a backtrace ends the sleep of a callback, and perhaps the program
-   with it. Waits two seconds at most, as a callout may not return. (ThreadSanitizer does not know pthread_mutex_clocklock().) */
+/* At exit: waits until a report that has begun is written. The signal for a backtrace interrupts the callback's sleep, and that may lead
+   the program to exit. Waits for two seconds at most, as a stall callback may not return. (ThreadSanitizer does not know
+   pthread_mutex_clocklock().) */
 __attribute__((destructor)) static void finishReport(void)
 {
     struct timespec limit;

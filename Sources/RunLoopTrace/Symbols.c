@@ -1,5 +1,5 @@
-/* Names of functions, static ones too: from the symbol tables of the files that a process had mapped. Elf files are read here rather than
-   by a library, so that both the command and the companion run wherever librunloop does. */
+/* Names of functions, including static ones, from the symbol tables of the files that a process has mapped. ELF files are parsed here
+   rather than by a library, so that the command and the companion run wherever librunloop does. */
 #include "Symbols.h"
 #include <elf.h>
 #include <fcntl.h>
@@ -15,19 +15,19 @@ struct Symbol {
     const char *name;
 };
 
-/* A part of a file that was mapped with the right to execute it. */
+/* An executable mapping of a part of a file. */
 struct Module {
     struct Module *next;
     uint64_t start, end, offset;
     char *path;
     int isRead, isOurs;
-    uint64_t shift; /* an address in the process minus this is the one in the tables of the file */
+    uint64_t shift; /* what to subtract from an address in the process for the address in the file's tables */
     struct Symbol *symbols;
     size_t count;
     struct Mapped {
         const char *content;
         size_t size;
-    } files[2]; /* which have the symbols' names */
+    } files[2]; /* the files that contain the symbols' names */
 };
 
 struct Module *readModules(const char *path)
@@ -68,7 +68,7 @@ void freeModules(struct Module *modules)
     }
 }
 
-/* A file in memory, until the module is freed; NULL if there is none. */
+/* Maps a file into memory, until the module is freed. Returns NULL on failure. */
 static const char *mapFile(struct Module *module, const char *path, size_t *size)
 {
     struct stat status;
@@ -87,7 +87,7 @@ static const char *mapFile(struct Module *module, const char *path, size_t *size
     return content;
 }
 
-/* A table within a file, or NULL if it does not lie in it. */
+/* Returns a table within a file; NULL if the table is not entirely inside the file. */
 static const void *table(const char *file, size_t size, uint64_t offset, uint64_t count, size_t each)
 {
     if (offset > size || count > (size - offset) / each || offset % 4 != 0)
@@ -113,7 +113,7 @@ static int compareSymbols(const void *left, const void *right)
     return a->address < b->address ? -1 : a->address > b->address;
 }
 
-/* Adds the functions of all symbol tables of one kind. */
+/* Adds the functions in all symbol tables of one kind. */
 static void addSymbols(struct Module *module, const char *file, size_t size, uint32_t kind)
 {
     size_t count;
@@ -139,7 +139,7 @@ static void addSymbols(struct Module *module, const char *file, size_t size, uin
     }
 }
 
-/* Symbols that were stripped are in a file of their own, found by the build id. */
+/* Adds symbols that were stripped into a separate file, which is found by the build ID. */
 static void addDebugSymbols(struct Module *module, const char *file, size_t size)
 {
     size_t count;
@@ -203,7 +203,7 @@ const char *functionName(struct Module *modules, uint64_t address, int *isOurs)
             else
                 high = middle;
         }
-        /* A symbol without a size, of hand-written assembly, reaches to the next. */
+        /* A symbol without a size, as in hand-written assembly, extends to the next one. */
         for (; low > 0; low--) {
             const struct Symbol *symbol = &module->symbols[low - 1];
             if (symbol->size == 0 || wanted - symbol->address < symbol->size)

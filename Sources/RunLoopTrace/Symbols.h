@@ -1,13 +1,14 @@
-/* Names of functions: for the command, and for the companion's own thread. */
+/* Names of functions, for the command and for the companion's own thread. */
 #ifndef RUNLOOP_TRACE_SYMBOLS_H
 #define RUNLOOP_TRACE_SYMBOLS_H
 #include <stdint.h>
 
 struct Module;
-/* Reads a copy of /proc/PID/maps. Without the file, or without memory, it knows no function. */
+/* Reads a copy of /proc/PID/maps. If the file does not exist or memory runs out, functions have no names. */
 struct Module *readModules(const char *path);
 void freeModules(struct Module *modules);
-/* The name of the function at an address, or NULL; valid until the modules are freed. `*isOurs`: it is a function of librunloop itself. */
+/* Returns the name of the function at an address, or NULL; valid until the modules are freed. `*isOurs`: it is one of
+   librunloop's functions. */
 const char *functionName(struct Module *modules, uint64_t address, int *isOurs);
 
 #endif

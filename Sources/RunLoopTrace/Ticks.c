@@ -1,10 +1,10 @@
-/* Ticks.h */
+/* Implements Ticks.h. */
 #include "Ticks.h"
 
 uint64_t tickLength;
 static uint64_t firstTicks, firstNanoseconds;
 
-/* Both clocks at one moment: read again if the thread was interrupted in between. */
+/* Reads both clocks at one moment; repeats this if the thread was interrupted in between. */
 static uint64_t readBoth(uint64_t *ticks)
 {
     uint64_t now = 0, before, after;
@@ -19,14 +19,15 @@ static uint64_t readBoth(uint64_t *ticks)
     return now;
 }
 
-/* Measures the length of a tick over at least 50 µs: reading the clocks 20 ns apart is then an error of less than one part in a thousand. */
+/* Measures the length of a tick over at least 50 µs, so that reading the clocks 20 ns apart causes an error of less than one part in a
+   thousand. */
 void ticksMeasure(void)
 {
     if (__atomic_load_n(&tickLength, __ATOMIC_RELAXED) != 0)
         return;
     uint64_t ticks, now = readBoth(&ticks);
     while (ticks <= firstTicks || now - firstNanoseconds < 50000) {
-        /* The machine has been suspended so deeply that the counter has begun anew. */
+        /* The counter has restarted from 0, because the machine was suspended so deeply. */
         if (ticks < firstTicks) {
             firstTicks = ticks;
             firstNanoseconds = now;

@@ -1,14 +1,15 @@
-/* How long a tick of the processor's counter is. */
+/* The length of a tick of the processor's counter. */
 #ifndef RUNLOOP_TRACE_TICKS_H
 #define RUNLOOP_TRACE_TICKS_H
 #include "Companion.h"
 
-/* Nanoseconds of a tick, times 2 to the power of 32; 0: not measured yet. */
+/* The nanoseconds of a tick, times 2 to the power of 32; 0: not measured yet. */
 extern uint64_t tickLength;
 
-/* Reads the clocks for the first time. */
+/* Takes the first reading of both clocks. */
 void ticksBegin(void);
-/* Reads them for the second time, after at least 50 µs, which it waits for. Any thread; async-signal-safe. */
+/* Takes the second reading at least 50 µs after the first, waiting if necessary, and sets tickLength. No effect if that
+   is set. Any thread; async-signal-safe. */
 void ticksMeasure(void);
 
 static inline uint64_t ticksToNanoseconds(uint64_t ticks)

@@ -1,8 +1,9 @@
-/* Records what the run loops of a process do, in the directory that RUNLOOP_TRACE names.
+/* Records what the run loops of a process do, into the directory that RUNLOOP_TRACE names.
 
-   Asked for by `runloop trace`. Each thread has a file of its own (TraceFile.h), mapped when its first event comes. Recording an event is
+   `runloop trace` enables this. Each thread has its own file (TraceFile.h), which is mapped at its first event. Recording an event means
    reading a counter and writing 32 bytes: no lock, no allocation, no system call. The program must not notice that it is traced: errno is
-   kept, no thread is started, no signal handler set, and if a file cannot be made one line says so and the thread is not recorded. */
+   preserved, no thread is started and no signal handler is set. If a file cannot be created, one line reports that, and the thread is not
+   recorded. */
 #include "Companion.h"
 #include "Files.h"
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* The calling thread's file. A signal handler may record at any moment, so the state says whether the file is there, or being made. */
+/* The calling thread's file. A signal handler may record at any moment, so the state says whether the file exists or is being created. */
 static THREAD_LOCAL struct TraceHeader *ring;
 static THREAD_LOCAL enum { NONE, BEING_MADE, MAPPED, FAILED } state;
 static THREAD_LOCAL int destructorCalls;
@@ -22,7 +23,7 @@ static pthread_key_t threadEnd;
 
 /* --- files ------------------------------------------------------------------------------------------------------------ */
 
-/* Makes and maps the calling thread's file; the state says whether that was possible. */
+/* Creates and maps the calling thread's file; the state says whether that was possible. */
 static void makeRing(void)
 {
     int saved = errno;
@@ -47,14 +48,14 @@ static void makeRing(void)
     errno = saved;
 }
 
-/* Called twice: the thread's loop is torn down by another such destructor, and what that calls is to be recorded, too. */
+/* Called twice: another such destructor tears down the thread's loop, and the callbacks that this calls are to be recorded, too. */
 static void endThread(void *mapped)
 {
     if (destructorCalls++ == 0) {
         pthread_setspecific(threadEnd, mapped);
         return;
     }
-    /* Frees what the thread has not used: otherwise a program with a thread for each connection would fill the file system. */
+    /* Frees the blocks that the thread has not used. Otherwise a program with a thread for each connection would fill the file system. */
     uint64_t used = ring->written < capacity ? ring->written : capacity;
     size_t size = TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord), page = (size_t)sysconf(_SC_PAGESIZE);
     size_t end = (TRACE_HEADER_SIZE + used * sizeof(struct TraceRecord) + page - 1) & ~(page - 1);
@@ -65,7 +66,7 @@ static void endThread(void *mapped)
     munmap(mapped, size);
 }
 
-/* In a child of fork(): the mapping is the parent's file. */
+/* In a child of fork(): the mapping is of the parent's file. */
 static void forgetInChild(void)
 {
     if (ring != NULL)
@@ -77,8 +78,8 @@ static void forgetInChild(void)
 
 /* --- records ---------------------------------------------------------------------------------------------------------- */
 
-/* Takes the number of a new record. A signal handler may take one between any two instructions, so on x86-64 this is a single instruction;
-   without the lock prefix, as no other thread takes numbers here. */
+/* Allocates the number of a new record. A signal handler may allocate one between any two instructions, so on x86-64 this is a single
+   instruction, without the lock prefix because no other thread allocates numbers here. */
 static inline uint64_t takeNumber(struct TraceHeader *its)
 {
 #if defined(__x86_64__)
@@ -129,7 +130,7 @@ static void willCall(const RLRunLoopProbeEvent *event)
 
 static void didCall(const RLRunLoopProbeEvent *event) { plain(TRACE_DID_CALL, event); }
 
-/* The index of a mode's name in the header. O(number of names), and most loops have one. */
+/* Returns the index of a mode's name in the header. O(number of names); most loops have one. */
 static uint32_t modeIndex(RLStringRef mode)
 {
     char name[TRACE_NAME_SIZE] = "";

@@ -1,14 +1,14 @@
-/* Who wakes whom: written by the thread that wakes, before the loop can be awake; read by the loop. */
+/* Which thread wakes which loop. The waking thread records it before the loop can be awake; the loop reads it. */
 #include "NowWriter.h"
 #include <unistd.h>
 
-/* What this thread sent last. */
+/* What this thread has sent last. */
 static THREAD_LOCAL volatile struct {
     const void *loop;
     uint64_t kind, function;
 } lastSent;
 
-/* The last wake-up of each loop. A wake-up is not noted if another thread, or code that the waking signal handler has interrupted, is
+/* The last wake-up of each loop. A wake-up is not recorded if another thread, or code that the waking signal handler has interrupted, is
    writing the same slot. */
 static struct {
     uint64_t loop;

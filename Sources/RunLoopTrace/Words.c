@@ -1,4 +1,4 @@
-/* Words.h */
+/* Implements Words.h. */
 #include "Words.h"
 #include "Files.h"
 #include <RunLoop/RunLoop.h>
@@ -26,7 +26,7 @@ void writeFormat(const char *format, ...)
     free(line);
 }
 
-/* Replaces control characters, those of two bytes, too: some terminals obey them. */
+/* Replaces control characters, including those of two bytes: some terminals obey them. */
 void sayName(FILE *text, const char *name)
 {
     for (const unsigned char *byte = (const unsigned char *)name; *byte != 0; byte++) {
@@ -82,7 +82,7 @@ void sayCallback(FILE *text, struct Module *modules, uint64_t kind, uint64_t fun
     }
 }
 
-/* Reads the first line of a small file, without the newline; false if there is none. */
+/* Reads the first line of a small file, without the newline. Returns 0 if there is none. */
 static int readLine(const char *path, char *line, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -134,7 +134,7 @@ void sayDescriptor(FILE *text, int descriptor)
 
 /* --- system calls --------------------------------------------------------------------------------------------------------- */
 
-/* The system calls in which a thread may stay for long. */
+/* The system calls in which a thread may spend a long time. */
 #define CALL(name, hasDescriptor)        \
     {                                    \
         SYS_##name, #name, hasDescriptor \
@@ -142,7 +142,7 @@ void sayDescriptor(FILE *text, int descriptor)
 static const struct {
     long number;
     const char *name;
-    int hasDescriptor; /* as its first argument */
+    int hasDescriptor; /* as the first argument */
 } systemCalls[] = {
     CALL(read, 1),
     CALL(write, 1),
@@ -227,7 +227,7 @@ void saySystemCall(FILE *text, int thread)
     if (!readLine(path, line, sizeof line))
         return;
     long number = strtol(line, &end, 10);
-    if (end == line || number < 0) /* "running", and -1 in a page fault */
+    if (end == line || number < 0) /* "running", or -1 in a page fault */
         return;
     fputs(", in the system call ", text);
     for (size_t index = 0; index < sizeof systemCalls / sizeof *systemCalls; index++)
