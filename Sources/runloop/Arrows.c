@@ -1,17 +1,17 @@
-/* Arrows.h. What is under way is in a hash table, with a queue for each key. */
+/* Implements Arrows.h. What was sent and has not arrived yet is in a hash table, with a queue for each key. */
 #include "Arrows.h"
 #include <RunLoop/RLRunLoopProbe.h>
 #include <stdlib.h>
 
 enum { BUCKET_BITS = 16, BUCKETS = 1 << BUCKET_BITS };
 
-/* What departure and arrival have in common. */
+/* What a departure and its arrival have in common. */
 struct Key {
-    int process; /* 0: of requests and replies, which go from one process to another */
+    int process; /* 0: requests and replies, which go from one process to another */
     unsigned kind;
     uint64_t first, second;
 };
-/* Something with a certain key that was sent and has not arrived yet. The first in its queue has waited longest. */
+/* Something that was sent with a certain key and has not arrived yet. The first in its queue has waited longest. */
 struct Departure {
     struct Departure *earlier, *later;
     uint64_t number;
@@ -66,7 +66,7 @@ static int isSame(const struct Key *left, const struct Key *right)
            left->second == right->second;
 }
 
-/* Where the pointer to the queue of a key is; at the end of a bucket, if there is none. */
+/* Returns where the pointer to the queue of a key is; the end of its bucket if there is none. */
 static struct Queue **find(struct Arrows *arrows, const struct Key *key)
 {
     uint64_t hash = (key->first * 31 + key->second) * 31 + (uint64_t)(unsigned)key->process * 16 + key->kind;
@@ -143,7 +143,7 @@ void takeArrivals(struct Arrows *arrows, int process, const struct TraceRecord *
     int takesAll = key.kind == kRLRunLoopProbeSource || key.kind == kRLRunLoopProbeWake;
     if (record->part == TRACE_WILL_CALL && (key.kind == kRLRunLoopProbeMessagePort || key.kind == kRLRunLoopProbeReply))
         return; /* they were received before */
-    /* Of what arrives together, the latest are shown. */
+    /* If several arrive together, the latest are shown. */
     for (struct Queue **place = find(arrows, &key); *place != NULL && isSame(&(*place)->key, &key);) {
         uint64_t number = take(arrows, place, takesAll ? (*place)->last : (*place)->first);
         if (arrived->count < ARRIVALS)

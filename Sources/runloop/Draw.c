@@ -1,4 +1,4 @@
-/* From records to a picture: slices for callbacks and sleeps, instants for what was sent, and arrows from there to what came of it. */
+/* Draws records: slices for callbacks and sleeps, instants for what was sent, and arrows from there to what it led to. */
 #include "Command.h"
 #include "Arrows.h"
 #include <RunLoop/RLRunLoopObserver.h>
@@ -9,13 +9,13 @@
 
 enum { DEEPEST = 256, TEXT = 300 };
 
-/* What is being drawn of a thread. */
+/* The state of drawing a thread. */
 struct Drawing {
     uint64_t track, lateness; /* tracks: the thread's, and that of its lateness counter (0: none yet) */
     struct {
         uint64_t function;
         int isHidden;
-    } calls[DEEPEST]; /* the callbacks it is in, outermost first */
+    } calls[DEEPEST]; /* the running callbacks, outermost first */
     int depth, isAsleep;
     struct Arrivals arrived; /* arrows for the next callback, from a request taken out of a queue */
 };
@@ -40,8 +40,8 @@ static const char *kindName(const struct TraceRecord *record)
     return kindNames[record->kind] ? kindNames[record->kind] : kindNames[0];
 }
 
-/* The name of a record's function; if unknown, its kind and address, written to `text`. `*isOurs`: the function is librunloop's own; 0 if
-   no library is known for it. */
+/* Returns the name of a record's function; if unknown, its kind and address, written to `text`. Sets `*isOurs` if the function is
+   librunloop's own; clears it if no library is known for it. */
 static const char *nameOf(const struct Thread *thread, const struct TraceRecord *record, char text[TEXT], int *isOurs)
 {
     const char *name = functionName(thread->modules, record->function, isOurs);
@@ -71,7 +71,7 @@ static const char *activityName(unsigned activity)
     }
 }
 
-/* How late a timer is called, in seconds: its date is wall clock time since 2001. */
+/* Returns how late a timer was called, in seconds. The timer's date is wall clock time since 2001. */
 static double latenessOf(const struct Event *event)
 {
     struct timespec wall, boot;
@@ -102,7 +102,7 @@ static void drawPosts(FILE *file, const struct Arrows *arrows, int process, uint
     writeEntry(file, &entry);
 }
 
-/* A callback begins. One of librunloop's own is not shown: what it calls is. */
+/* Draws the beginning of a callback. One of librunloop's own is not shown; the callbacks that it calls are. */
 static void begin(FILE *file, const struct Thread *thread, struct Drawing *drawing, struct Arrows *arrows,
                   const struct Event *event)
 {
@@ -136,7 +136,7 @@ static void begin(FILE *file, const struct Thread *thread, struct Drawing *drawi
         drawPosts(file, arrows, thread->process, event->time);
 }
 
-/* A callback has returned. Those that began inside it and never returned are closed with it: records may have been lost. */
+/* Draws the end of a callback. Callbacks that began inside it and never returned are ended with it, as records may have been lost. */
 static void end(FILE *file, struct Drawing *drawing, const struct Event *event)
 {
     int level = drawing->depth < DEEPEST ? drawing->depth - 1 : DEEPEST - 1;
@@ -156,7 +156,7 @@ static void end(FILE *file, struct Drawing *drawing, const struct Event *event)
     }
 }
 
-/* Something was sent: draws an instant, from which an arrow starts. */
+/* Draws an instant for something that was sent, from which an arrow starts. */
 static void drawSent(FILE *file, const struct Thread *thread, struct Drawing *drawing, struct Arrows *arrows,
                      const struct Event *event)
 {
@@ -174,7 +174,7 @@ static void drawSent(FILE *file, const struct Thread *thread, struct Drawing *dr
         drawPosts(file, arrows, thread->process, event->time);
 }
 
-/* An instant where arrows end, if there are any. */
+/* Draws an instant where arrows end, if there are any. */
 static void drawArrival(FILE *file, const struct Drawing *drawing, const char *name, uint64_t time,
                         const struct Arrivals *arrived)
 {
@@ -185,8 +185,8 @@ static void drawArrival(FILE *file, const struct Drawing *drawing, const char *n
         writeEntry(file, &entry);
 }
 
-/* `function` is the index of the mode's name; the 17th and later modes share the last one. An end without a beginning (a lost record) is
-   skipped. */
+/* Draws the beginning or end of a sleep. `function` is the index of the mode's name; the 17th and later modes share the last one. An end
+   without a beginning (a lost record) is skipped. */
 static void drawSleep(FILE *file, const struct Thread *thread, struct Drawing *drawing, struct Arrows *arrows,
                       const struct Event *event)
 {

@@ -1,4 +1,4 @@
-/* runloop explain: asks a process what its loops do. */
+/* runloop explain: asks a process what its loops are doing. */
 #include "../RunLoopTrace/Inspection.h"
 #include "Command.h"
 #include <dirent.h>
@@ -12,7 +12,7 @@
 
 #define TIME_LIMIT 100 /* tenths of a second */
 
-/* The content of a file below /proc/PID, which does not tell its size, and a terminating 0. NULL if it cannot be read. */
+/* Returns the content of a file below /proc/PID, whose size is not known in advance, and a terminating 0. NULL if it cannot be read. */
 static char *readOf(int process, const char *name, size_t *size)
 {
     char path[64], *content = allocate(1);
@@ -42,7 +42,8 @@ static char stateOf(int thread)
     return state;
 }
 
-/* A thread of the process that has not ended: as a rule the main thread, but that may have called pthread_exit(). 0 if there is none. */
+/* Returns a thread of the process that has not ended: normally the main thread, but that may have called pthread_exit(). 0 if there is
+   none. */
 static int livingThreadOf(int process)
 {
     char path[64], state = stateOf(process);
@@ -62,7 +63,7 @@ static int livingThreadOf(int process)
     return living;
 }
 
-/* Ends the command if the process cannot answer. Returns one of the process's threads that has not ended. */
+/* Exits if the process cannot answer. Returns one of the process's threads that has not ended. */
 static int checkState(int process)
 {
     int thread = livingThreadOf(process);
@@ -74,7 +75,7 @@ static int checkState(int process)
     return thread;
 }
 
-/* The number that a process has for itself, in its own PID namespace. */
+/* Returns the process ID that a process has in its own PID namespace. */
 static int numberInside(int process)
 {
     size_t size;
@@ -89,7 +90,7 @@ static int numberInside(int process)
     return number;
 }
 
-/* Whether a process is in this command's IPC namespace, in which segments are numbered; true if that is not known. */
+/* Whether a process is in this command's IPC namespace, whose segments this command can attach; true if that is not known. */
 static int sharesSegments(int process)
 {
     char path[64], its[64] = "", ours[64] = "";
@@ -99,7 +100,7 @@ static int sharesSegments(int process)
     return itsLength < 0 || ourLength < 0 || strcmp(its, ours) == 0;
 }
 
-/* Ends the command if the process cannot answer. Returns its /proc/PID/maps. */
+/* Exits if the process cannot answer. Returns the process's /proc/PID/maps, which the caller frees. */
 static char *checkProcess(int process)
 {
     struct stat status;
@@ -123,7 +124,7 @@ static char *checkProcess(int process)
     return maps;
 }
 
-/* The memory by which a process is asked. Other segments that it has are left alone. */
+/* Returns the shared memory through which a process is queried; exits if there is none. Leaves the process's other segments alone. */
 static struct Inspection *findInspection(int process, char *maps)
 {
     int inside = numberInside(process), isForbidden = 0;
@@ -151,7 +152,8 @@ static struct Inspection *findInspection(int process, char *maps)
     fail("process %d does not answer: it has run no loop yet, or was not started by `runloop run`", process);
 }
 
-/* The last answer, which another command may have asked for. A process that was killed while it wrote never finishes it. */
+/* Returns a copy of the last answer, which another command may have asked for. Exits if the process has ended, since one that was killed
+   while it wrote never finishes the answer. */
 static char *copyText(int process, const struct Inspection *its)
 {
     char *text = allocate(sizeof its->text + 1);
@@ -169,7 +171,7 @@ static char *copyText(int process, const struct Inspection *its)
     }
 }
 
-/* Asks a process, and returns its answer, which the caller frees. Ends the command if none comes in ten seconds. */
+/* Queries a process and returns its answer, which the caller frees. Exits if there is no answer within ten seconds. */
 static char *ask(int process, struct Inspection *its)
 {
     uint32_t mine = __atomic_add_fetch(&its->asked, 1, __ATOMIC_SEQ_CST), answered;

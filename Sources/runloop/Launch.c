@@ -1,4 +1,4 @@
-/* Starting a program with librunloop-trace.so preloaded. */
+/* Starts a program with librunloop-trace.so preloaded. */
 #include "Command.h"
 #include <dirent.h>
 #include <errno.h>
@@ -16,8 +16,8 @@
 
 #define COMPANION "librunloop-trace.so"
 
-/* Finds the companion beside the libraries that this command was installed with; otherwise returns its name alone, which the loader
-   searches for where it searches for libraries. */
+/* Finds the companion beside the libraries that this command was installed with. Otherwise returns only its name, which the loader looks up
+   in its usual directories. */
 static void findCompanion(char path[4096])
 {
     static const char *const folders[] = {"../lib/runloop", "../lib/x86_64-linux-gnu/runloop",
@@ -35,7 +35,7 @@ static void findCompanion(char path[4096])
     strcpy(path, COMPANION);
 }
 
-/* Libraries that are preloaded already stay. */
+/* Libraries that are already preloaded stay. */
 void preloadCompanion(void)
 {
     char companion[4096], preload[8192];
@@ -65,7 +65,7 @@ void traceParents(const char *parents[TRACE_PARENTS])
             parents[index] = NULL;
 }
 
-/* Whether there is room for the files of some threads. */
+/* Whether there is room for the files of 16 threads. */
 static int hasRoom(const char *parent, unsigned long records)
 {
     struct statvfs room;
@@ -73,7 +73,8 @@ static int hasRoom(const char *parent, unsigned long records)
                                               16 * (sizeof(struct TraceHeader) + records * sizeof(struct TraceRecord));
 }
 
-/* Makes the directory for the records: in memory, if the system has such a place for this user, and room there. */
+/* Creates the directory for the records: in memory, if the system has such a place for this user, and there is room. If no place has enough
+   room, the first that can be written to is used. */
 static void makeDirectory(char directory[4096], unsigned long records)
 {
     const char *parents[TRACE_PARENTS];
@@ -110,9 +111,9 @@ int launchedProcess(void) { return child; }
 
 static void passOn(int number) { kill(child, number); }
 
-/* After a signal has ended the program, this command has yet to write what the program did. So the command survives these signals: a
-   terminal sends an interrupt to the program as well; what is sent to the command alone is passed on. A signal that was ignored stays
-   ignored, except SIGCHLD, which waitpid needs; the program gets the old setting. */
+/* When a signal has ended the program, this command still has to write what the program did, so the command survives these signals. A
+   terminal sends an interrupt to the program as well; a signal sent to the command alone is passed on. A signal that was ignored stays
+   ignored, except SIGCHLD, which waitpid() needs. The program gets the original settings. */
 static const struct {
     int number;
     void (*handler)(int);
@@ -124,7 +125,7 @@ struct Signals {
     struct sigaction actions[SURVIVED];
 };
 
-/* Sets the handlers, and blocks the signals to be passed on until `begin` has made the process that they are for. */
+/* Sets the handlers, and blocks the signals to be passed on until `begin` has created the process that they are for. */
 static void block(struct Signals *before)
 {
     sigset_t passed;
@@ -147,7 +148,7 @@ static void restore(const struct Signals *before)
     sigprocmask(SIG_SETMASK, &before->mask, NULL);
 }
 
-/* Makes the child process. Returns 0, or why the program cannot be executed. */
+/* Creates the child process. Returns 0, or the error number if the program cannot be executed. */
 static int begin(char **program, const char *directory, unsigned long records)
 {
     struct Signals before;

@@ -30,7 +30,7 @@ static const struct Command {
 
 #define COMMANDS (sizeof commands / sizeof *commands)
 
-/* The command of this process; NULL: none, yet. */
+/* The command that this process runs; NULL: none yet. */
 static const struct Command *current;
 
 int printUsage(FILE *file)

@@ -1,5 +1,5 @@
-/* Reading what librunloop-trace.so has counted. The process may have died while it wrote, or may be writing at this moment; nothing that is
-   in its files is trusted. */
+/* Reads the counters that librunloop-trace.so has written. The files are not trusted: the process may have died while it was writing, or
+   may be writing at this moment. */
 #include "Stat.h"
 #include "../RunLoopTrace/Companion.h"
 #include <ctype.h>
@@ -24,7 +24,7 @@ static void makePrintable(char name[TRACE_NAME_SIZE])
             *letter = '?';
 }
 
-/* Whether a name is PID-TID.metrics or PID.2-TID.metrics, of one process or, if that is 0, of any. */
+/* Whether a name is PID-TID.metrics or PID.2-TID.metrics, for one process or, if `process` is 0, for any. */
 static int isMetricsName(const char *name, int process)
 {
     int its, end = 0;
@@ -33,7 +33,8 @@ static int isMetricsName(const char *name, int process)
     return end > 0 && name[end] == 0 && (process == 0 || its == process);
 }
 
-/* Reads a file. Returns NULL, or why the file is not one of ours; one that is gone by now leaves `file` as it was. */
+/* Reads a file. Returns NULL, or why the file is not a valid one. If the file has been removed, returns NULL and leaves `file` as it
+   was. */
 static const char *readMetricsFile(int directory, const char *name, struct MetricsFile *file)
 {
     struct stat status;
@@ -56,10 +57,10 @@ static const char *readMetricsFile(int directory, const char *name, struct Metri
 
 static int isAlive(int process) { return kill(process, 0) == 0 || errno == EPERM; }
 
-/* What a process has mapped. One of a list, of all processes that have been looked at. */
+/* The mappings of a process, in a list of all processes that have been checked. */
 struct Mapped {
     struct Mapped *next;
-    int process, isHidden; /* whether it may not be read, though the process runs */
+    int process, isHidden; /* whether reading it is not permitted, although the process runs */
     char *text;            /* NULL: it could not be read, or is empty */
 };
 
@@ -82,8 +83,8 @@ static struct Mapped *readMapped(struct Mapped *next, int process)
     return mapped;
 }
 
-/* Whether the thread that writes a file is still running; also true if that cannot be told. Then its process has the file mapped; the
-   number alone says nothing, as another process may have the number of one that has ended, or of one in another PID namespace. */
+/* Whether the thread that writes a file is still running; also true if that cannot be determined. If so, its process has the file mapped.
+   The process ID alone proves nothing, as a process that has ended, or one in another PID namespace, may have had the same. */
 static int isWritten(struct Mapped **known, const char *name, int process)
 {
     char part[NAME_MAX + 3];
@@ -156,7 +157,7 @@ void forEachDirectory(void (*function)(const char *directory, void *info), void 
     }
 }
 
-/* Finds the directory of the files that a running process has mapped; false if it has none mapped. */
+/* Finds the directory of the files that a running process has mapped. Returns 0 if it has none mapped. */
 static int findMapped(int process, char directory[4096])
 {
     char path[64], line[8192], name[4096];

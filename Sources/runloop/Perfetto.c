@@ -1,10 +1,10 @@
-/* Perfetto's trace format, as far as it is needed: protobuf messages, written by hand. The numbers of the fields are those of
+/* Writes the subset of Perfetto's trace format that is needed: protobuf messages, encoded here by hand. The field numbers are those of
    protos/perfetto/trace/ in Perfetto's source: trace.proto, trace_packet.proto, track_event/. */
 #include "Command.h"
 #include <string.h>
 #include <wchar.h>
 
-/* A message that is being put together. Names are cut off, so everything has room. */
+/* A message that is being built. Names are truncated, so that everything has room. */
 struct Message {
     size_t size;
     unsigned char bytes[4096];
@@ -39,7 +39,7 @@ static void putBytes(struct Message *message, unsigned field, const void *bytes,
     message->size += size;
 }
 
-/* A string has to be UTF-8, which the names of programs and threads need not be. */
+/* Appends a string. It has to be UTF-8, which the names of programs and threads need not be. */
 static void putText(struct Message *message, unsigned field, const char *text)
 {
     char letters[NAME_LIMIT];

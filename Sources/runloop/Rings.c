@@ -1,5 +1,5 @@
-/* Reading what librunloop-trace.so has written. Nothing that is in these files is trusted: the process may have died while it wrote, or
-   may be writing at this moment. */
+/* Reads the records that librunloop-trace.so has written. The files are not trusted: the process may have died while it was writing, or may
+   be writing at this moment. */
 #include "Command.h"
 #include <dirent.h>
 #include <errno.h>
@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* How many of the records that the header counts as begun may not be finished. */
+/* How many of the records that the header counts as started may be unfinished. */
 #define MARGIN 16
 
-/* A reading of both clocks at this moment. With the one in a header it gives the line by which ticks are turned into time. */
+/* A reading of both clocks. Together with the one in a header, it determines the line by which ticks are converted to time. */
 struct Clocks {
     uint64_t ticks, nanoseconds;
 };
@@ -24,7 +24,7 @@ static struct Clocks readClocks(void)
     return now;
 }
 
-/* The time of a reading of the counter. All threads use one line, that of the thread that began first, so that cause and effect in two
+/* Converts a reading of the counter to time. All threads use the line of the thread that began first, so that cause and effect in two
    threads stay in order. */
 static uint64_t timeOf(uint64_t ticks, const struct TraceHeader *first, const struct Clocks *now)
 {
@@ -44,11 +44,11 @@ static int isOurs(const struct TraceHeader *header, size_t size)
            size == TRACE_HEADER_SIZE + (size_t)header->capacity * sizeof(struct TraceRecord);
 }
 
-/* A ring as it is read, while its thread may go on writing. */
+/* A ring that is read while its thread may still be writing. */
 struct Ring {
     struct TraceHeader *header; /* the whole file; NULL if it cannot be read */
     size_t size;
-    uint64_t writtenSince; /* how many records were begun by the time the last one had been read */
+    uint64_t writtenSince; /* how many records had been started when the last one had been read */
 };
 
 /* Reads a whole file; the caller frees its header. */
@@ -75,8 +75,8 @@ static struct Ring readRing(int directory, const char *name)
     return ring;
 }
 
-/* The number of the oldest record that was surely not overwritten while the file was read. Where one was overwritten there is a newer
-   record, after which all others would seem out of order. */
+/* Returns the number of the oldest record that was certainly not overwritten while the file was being read. In place of an overwritten
+   record there is a newer one, after which all others would seem out of order. */
 static uint64_t firstRecord(const struct Ring *ring)
 {
     uint64_t written = ring->header->written, begun = ring->writtenSince;
@@ -85,7 +85,7 @@ static uint64_t firstRecord(const struct Ring *ring)
     return first < written ? first : written;
 }
 
-/* Adds the records of one file. Those that were never finished are out of order, and are left out. */
+/* Adds the records of one file. Records that were never finished are out of order, and are left out. */
 static void addRecords(struct Recording *recording, const struct TraceHeader *header, uint64_t first)
 {
     const struct TraceRecord *records = (const struct TraceRecord *)((const char *)header + TRACE_HEADER_SIZE);
@@ -102,7 +102,7 @@ static void addRecords(struct Recording *recording, const struct TraceHeader *he
     }
 }
 
-/* Adds a thread with its records; threads of one process share its number and modules. */
+/* Adds a thread with its records. The threads of one process share its number and modules. */
 static void addThread(struct Recording *recording, const char *directory, const char *name, const struct Ring *ring)
 {
     char path[8192];
@@ -127,7 +127,7 @@ static void addThread(struct Recording *recording, const char *directory, const 
     recording->threads[recording->threadCount++] = thread;
 }
 
-/* Orders events by time; those of one thread at the same time as they were written. */
+/* Orders events by time; events of one thread at the same time as they were written. */
 static int compareEvents(const void *left, const void *right)
 {
     const struct Event *a = left, *b = right;

@@ -1,4 +1,4 @@
-/* runloop run: runs a program that can be asked by `runloop explain`, or that names its stalls. */
+/* runloop run: runs a program that can be queried by `runloop explain`, or that reports its stalls. */
 #include "../RunLoopTrace/SignalName.h"
 #include "Command.h"
 #include <errno.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is looked at, and what was seen last. */
+/* What is being observed, and what was last seen. */
 struct Watched {
     const char *directory;
     int process; /* 0: all that have files there */
@@ -50,7 +50,7 @@ struct Sample copySample(const struct Sample *sample)
     return copy;
 }
 
-/* Prints what has been counted since the last time. Threads that had ended by then are left out. */
+/* Prints what has been counted since the last time. Threads that had exited by then are left out. */
 static void printInterval(void *info)
 {
     struct Watched *watched = info;
@@ -71,8 +71,8 @@ static void printInterval(void *info)
     watched->last = now;
 }
 
-/* Counts the program that was launched until `end`, when it ended. If its process has executed several programs, that is the end of the
-   last one. */
+/* Extends the counts of the program that was launched until `end`, when it ended. If its process has executed several programs, that is the
+   end of the last one. */
 static void addTimeUntilEnd(struct Sample *sample, int process, uint64_t end)
 {
     for (size_t index = 0; index < sample->count; index++) {
@@ -110,7 +110,8 @@ static int statProgram(char **program, double seconds)
     return status;
 }
 
-/* What was counted before is in the summary only if nothing is printed in between. */
+/* Prints the counts of a process that was started earlier. With `seconds`, also prints a table at each interval, and the summary has only
+   what was counted meanwhile. */
 static int statProcess(int process, double seconds)
 {
     char directory[4096];
@@ -127,7 +128,7 @@ static int statProcess(int process, double seconds)
             if (!isInterrupted)
                 printInterval(&watched);
         addMetrics(&all, directory, process);
-        /* The directory goes with the process, if another `runloop stat` has started it. */
+        /* The directory is removed when the process ends, if another `runloop stat` started it. */
         if (all.count == 0)
             all = copySample(&watched.last);
         subtractSample(&all, &first);

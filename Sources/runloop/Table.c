@@ -1,4 +1,4 @@
-/* Metrics for people. */
+/* Prints metrics as text. */
 #include "Stat.h"
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static uint64_t callsOf(const RLTraceMetrics *metrics)
     return sum;
 }
 
-/* A duration, as three digits and a unit. */
+/* Formats a duration as three digits and a unit. */
 static const char *duration(uint64_t nanoseconds, char text[CELL])
 {
     static const char *const units[] = {"ns", "us", "ms", "s"};
@@ -38,7 +38,7 @@ static const char *quantile(const RLTraceHistogram *histogram, double part, char
     return duration(part < 1 ? RLTraceHistogramGetQuantile(histogram, part) : histogram->largest, text);
 }
 
-/* A count; if `seconds` is not 0, the count per second. */
+/* Formats a count or, if `seconds` is not 0, the count per second. */
 static const char *number(uint64_t count, double seconds, char text[CELL])
 {
     double value = seconds > 0 ? (double)count / seconds : (double)count;
@@ -51,7 +51,7 @@ static const char *number(uint64_t count, double seconds, char text[CELL])
     return text;
 }
 
-/* The share of time in which a thread was not asleep. */
+/* Formats the share of time in which a thread was not asleep. */
 static const char *awake(const RLTraceMetrics *metrics, char text[CELL])
 {
     if (metrics->elapsed == 0 || metrics->passes + metrics->sleeps == 0)
@@ -60,7 +60,7 @@ static const char *awake(const RLTraceMetrics *metrics, char text[CELL])
     return text;
 }
 
-/* Orders rows by process; the main thread of each first, the others in the order in which they began. */
+/* Orders rows by process; the main thread of each first, then the others in the order in which they began. */
 static int compareRows(const void *left, const void *right)
 {
     const struct Row *a = left, *b = right;

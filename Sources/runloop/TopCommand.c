@@ -1,4 +1,4 @@
-/* runloop top: the run loops of all processes that are counted. */
+/* runloop top: shows the run loops of all processes that are counted. */
 #include "Stat.h"
 #include "../RunLoopTrace/Companion.h"
 #include <stdlib.h>

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The file is opened before the program runs: if it cannot be written, that is known at once. An earlier trace stays until there is another. */
+/* Opens the file before the program runs, so that it is known at once if it cannot be written. An earlier trace stays until there is a new
+   one. */
 static FILE *openTrace(const char *path, int *isNew)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
