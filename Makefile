@@ -9,7 +9,7 @@ SWIFTC    ?= swiftc
 CLANG     ?= clang
 AR        ?= ar
 STRIP     ?= strip
-# Debian's libbsd-dev. One object of it is taken: the libraries need libc alone at run time.
+# From Debian's libbsd-dev. Only one of its objects is linked in, so the libraries need nothing but libc at run time.
 LIBBSD    ?= $(shell $(CLANG) -print-file-name=libbsd.a 2>/dev/null || echo libbsd.a)
 
 LIB      := $(BUILD)/lib
@@ -23,12 +23,12 @@ NEEDS_SWIFT := command -v $(SWIFTC) >/dev/null || { echo "librunloop is built by
                swift.org: $(SWIFTC) is not on the PATH." >&2; exit 1; }
 
 IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
-# -Osize: 20 kB smaller than -O. On eight rows of the bench it executes as many instructions, or 1 or 2 % more (posts: 4 %); the others
-# were not compared. What must be inlined on the hot paths is so by attribute.
-# One trap instruction per function instead of one per check. No stack guards: the arrays on the stack are structs that the
-# kernel fills, told their size, and texts and lists that count what is put into them. -g: for librunloop.so.debug; DWARF 4, as the
-# Valgrind of Debian 12 gives up on a library whose debug information is of version 5. No breadcrumbs: they name the compiler's
-# cache, so each build would be another.
+# -Osize: 20 kB smaller than -O. On eight rows of the bench it executes as many instructions, or 1 or 2 % more
+# (posts: 4 %); the others were not compared. What must be inlined on the hot paths is inlined by attribute. One trap instruction
+# per function instead of one per check. No stack guards: the arrays on the stack are structs that the kernel fills up
+# to a given size, and texts and lists that count what is put into them. -g: for librunloop.so.debug; DWARF 4, because
+# the Valgrind of Debian 12 rejects a library with debug information of version 5. No breadcrumbs: they contain the path
+# of the compiler's cache, so no two builds would be identical.
 SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -Osize \
               -enable-experimental-feature Embedded -enable-experimental-feature Extern \
               -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC \
@@ -43,9 +43,10 @@ include Tests/own-directory.mk Makefile.check Makefile.install
 all: libraries man  ## the libraries and the manual pages, into build/
 libraries: $(addprefix $(LIB)/,librunloop.so librunloop.a librunloop-cf.so pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
 
-# The compiler aligns texts of sixteen bytes and more for vectors. Ours are read byte by byte (Tests/abi), so they may lie end
-# to end, and one that another ends with needs no place: 2 KB. Without the index of names (.debug_names) of Swift's compiler, at
-# which Debian 12's gdb gives up: it then finds no line of Swift.
+# The compiler aligns strings of sixteen bytes and more for vector instructions. This library reads strings byte by byte
+# (Tests/abi), so they may be adjacent, and a string that is the end of another one needs no space: 2 KB. The index of
+# names (.debug_names) of Swift's compiler is removed, because Debian 12's gdb rejects it, and then finds no lines of
+# Swift.
 $(OBJ)/core.o: $(SWIFT) $(CMODULES) Sources/unwind.awk Makefile
 	@$(NEEDS_SWIFT)
 	@mkdir -p $(@D)
@@ -62,7 +63,7 @@ $(OBJ)/%.o: Sources/CRunLoop/%.c $(CMODULES)
 	@mkdir -p $(@D)
 	$(CLANG) $(CFLAGS) -Iinclude -c $< -o $@
 
-# Without a folder: the compiler has not found it.
+# A name without a folder means that the compiler has not found the file.
 libbsd.a:
 	@echo "librunloop needs libbsd.a to be built: Debian's libbsd-dev has it (or say where it is: LIBBSD=...)." >&2; exit 1
 
@@ -73,19 +74,21 @@ $(OBJ)/flopen.o: $(LIBBSD)
 
 OBJECTS := $(addprefix $(OBJ)/,core.o CLinux.o Races.o Unwind.o Constants.o Format.o flopen.o)
 
-# nodelete: threads that end after a dlclose would call into nothing. No start files: there are no constructors. Code and
-# read-only data are one segment, for the loader has less to do. No order of the functions is prescribed: one made from a profile
-# makes a pass with nothing to poll 5 % faster (23.1 ns instead of 24.4), and posts and timers no faster than a random order does.
+# nodelete: threads that exit after a dlclose() would call into unmapped memory. No start files: there are no
+# constructors. Code and read-only data are one segment, which is less work for the loader. The order of the functions
+# is not prescribed: one derived from a profile makes a pass with nothing to poll 5 % faster (23.1 ns instead of 24.4),
+# but posts and timers no faster than a random order does.
 $(OBJ)/$(SHARED): $(OBJECTS) Sources/exports.map
 	$(CLANG) -fuse-ld=lld -shared -nostartfiles -Wl,-soname,$(SHARED) -Wl,--version-script=Sources/exports.map -Wl,--gc-sections \
 	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-O2 -Wl,-Bsymbolic-functions -Wl,--no-rosegment -Wl,--build-id -o $@ $(OBJECTS)
 
-# What debuggers read beside the library, found by its build id: functions, lines, variables.
+# The debug information, which debuggers find by the build id of the library: functions, lines, variables.
 $(LIB)/librunloop.so.debug: $(OBJ)/$(SHARED)
 	@mkdir -p $(@D)
 	objcopy --only-keep-debug --compress-debug-sections $< $@
 
-# Without that file a backtrace still names the exports, and the functions that call clients' functions: exports.map.
+# Without the debug file, a backtrace still names the exports and the functions that call clients' callbacks:
+# exports.map.
 $(LIB)/$(SHARED): $(OBJ)/$(SHARED) $(LIB)/librunloop.so.debug
 	strip --strip-unneeded --remove-section=.comment -o $@.new $<
 	objcopy --add-gnu-debuglink=$(LIB)/librunloop.so.debug $@.new
@@ -94,7 +97,8 @@ $(LIB)/$(SHARED): $(OBJ)/$(SHARED) $(LIB)/librunloop.so.debug
 $(LIB)/librunloop.so: $(LIB)/$(SHARED)
 	ln -sf $(SHARED) $@
 
-# One object in which only our names are global: a Swift program that links it statically keeps its own runtime.
+# One object in which only librunloop's names are global, so a Swift program that links it statically keeps its own
+# runtime.
 $(LIB)/librunloop.a: $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CLANG) -nostdlib -r -o $(OBJ)/librunloop.o $(OBJECTS)
@@ -106,7 +110,7 @@ $(LIB)/librunloop.a: $(OBJECTS)
 
 SHARED_CF := librunloop-cf.so.$(SOVERSION)
 
-# Every header, so that one that is added joins by itself.
+# All headers, so that a new one is included automatically.
 $(OBJ)/cf-names.inc: Sources/RunLoopCF/names.awk $(wildcard include/CoreFoundation/*.h) $(LIB)/$(SHARED)
 	nm -D --defined-only $(LIB)/$(SHARED) | sed 's/.* //; s/@.*//' > $(OBJ)/exported.txt
 	for header in include/CoreFoundation/*.h; do echo "#include <$${header#include/}>"; done | \
@@ -115,7 +119,7 @@ $(OBJ)/cf-names.inc: Sources/RunLoopCF/names.awk $(wildcard include/CoreFoundati
 $(OBJ)/RunLoopCF.o: Sources/RunLoopCF/RunLoopCF.c $(OBJ)/cf-names.inc
 	$(CLANG) $(CFLAGS) -fno-constant-cfstrings -Iinclude -I$(OBJ) -c $< -o $@
 
-# librunloop.so is beside it, wherever that is. Callers without headers often load this library by its path.
+# librunloop.so is in the same directory, wherever that is. Callers without headers often load this library by its path.
 BESIDE ?= -Wl,-rpath,'$$ORIGIN'
 $(LIB)/$(SHARED_CF): $(OBJ)/RunLoopCF.o Sources/RunLoopCF/exports.map $(LIB)/librunloop.so
 	$(CLANG) -fuse-ld=lld -shared -Wl,-soname,$(SHARED_CF) $(BESIDE) -Wl,--version-script=Sources/RunLoopCF/exports.map \
@@ -128,7 +132,7 @@ $(LIB)/librunloop-cf.so: $(LIB)/$(SHARED_CF)
 
 include Makefile.kit Makefile.trace
 
-bench: all  ## our library against its peers, one table (QUICK=1: a minute)
+bench: all  ## benchmarks librunloop against its peers, in one table (QUICK=1: a minute)
 	$(MAKE) -C Tests/bench run
 
 format:  ## swift format and clang-format, in place

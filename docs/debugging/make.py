@@ -19,7 +19,7 @@ sys.path.insert(0, str(HERE))
 sys.path.insert(0, str(ROOT / "Tests/trace"))
 import draw
 
-#: Situation → what is run, and what part of the trace is drawn: from and to, in milliseconds; None: no picture.
+#: Situation → the part of its trace that is drawn: from and to, in milliseconds.
 TRACES = {"late": (90, 260), "spin": (1, 1.04), "endless": (0, 2500), "request": (0, 2600), "awake": (0, 300), "stuck": (0, 1100),
           "uncalled": (0, 1050), "nudge": (0, 120), "flood": (0, 500), "crash": (-25, 15)}
 STAT = {"late", "awake", "nudge", "flood"}

@@ -10,9 +10,9 @@ from headers import INCLUDE, ROOT, Header, name_of, without_comments
 from mdoc import ERRORS, Writer, argument
 
 HERE = pathlib.Path(__file__).resolve().parent
-#: The longest example that is shown whole, in lines; of a longer one a part.
+#: The longest example that is shown in full, in lines; of a longer one, a part is shown.
 LONGEST = 32
-#: What the comment of a parameter need not say: by its type, or else what the type's name says.
+#: The descriptions of parameters that comments omit, by type; for other types, the name of the type is used.
 PARAMETERS = {
     "RLAllocatorRef": "Ignored; pass NULL.",
     "RLRunLoopRef": "The loop: RLRunLoopGetCurrent(), RLRunLoopGetMain(), or one that another thread has handed out.",
@@ -23,13 +23,13 @@ PARAMETERS = {
     "RLNotificationName": "The name of the notification.",
     "RLNotificationCenterRef": "The centre: RLNotificationCenterGetLocalCenter().",
 }
-#: Subjects of which SEE ALSO says nothing because an argument is of their type: they are everywhere.
+#: Subjects that SEE ALSO omits although an argument has their type, because they are everywhere.
 EVERYWHERE = {"runloop", "runloop-objects", "runloop-string", "runloop-data", "runloop-array", "runloop-date"}
-#: How to link what a folder of headers declares.
+#: How to link the functions that a folder of headers declares.
 LIBRARIES = {"RunLoop": ["librunloop (\\-lrunloop, pkg-config runloop)"],
              "RunLoopKit": ["librunloop-kit (\\-lrunloop-kit \\-lrunloop, pkg-config runloop-kit)"],
              "RunLoopTrace": ["librunloop-trace (\\-lrunloop-trace \\-lrunloop, pkg-config runloop-trace)"]}
-#: Pages of section 7 that are documents, and what the list of subjects says of them.
+#: Pages of section 7 that are documents, with their descriptions in the list of subjects.
 DOCUMENTS = {"runloop-modes": ("docs/guide/03-modes.md", "Modes: what a run serves, and what it leaves waiting."),
              "runloop-porting": ("docs/PORTING.md", "Programs from macOS, and from other event loops."),
              "runloop-debugging": ("docs/DEBUGGING.md", "Reports of misuse, backtraces, checkers.")}
@@ -515,7 +515,7 @@ class Manual:
     def of_document(self, name, path, brief):
         write = Writer(self.page_of)
         text = path.read_text().partition("\n")[2]
-        body = write.markdown(re.sub(r"^!\[[^\]]*\]\([^)]*\)\n|^Next: .*\n", "", text, flags=re.MULTILINE))  # pictures, and the next chapter
+        body = write.markdown(re.sub(r"^!\[[^\]]*\]\([^)]*\)\n|^Next: .*\n", "", text, flags=re.MULTILINE))  # no pictures, no next chapter
         return [*self.head(name, 7, [name], lower_first(brief.rstrip("."))), ".Sh DESCRIPTION", *body[body[:1] == [".Pp"]:],
                 ".Sh SEE ALSO", *self.references(write.references | {("runloop", 7)})]
 

@@ -2,7 +2,7 @@
 
 import re
 
-#: What errno may be, and what it then means in this library.
+#: The values of errno, and what they mean in this library.
 ERRORS = {
     "EACCES": "Not permitted: it is another user's, or the directory of ports is not safe.",
     "EADDRINUSE": "The name or address is taken.",
@@ -28,7 +28,7 @@ ERRORS = {
 }
 OPENING = "([\"\u201c"
 CLOSING = ".,:;)]?!\""
-#: What opens, what may be marked up, and what closes or ends a word.
+#: An opening delimiter, a word that may be marked up, and a closing delimiter or the end of the word.
 WORD = re.compile(rf"([{re.escape(OPENING)}]*)(`[^`]+`|[\w./]+?(?:\(\w?\))?)([{re.escape(CLOSING)}]*|['\u2019-]\S*)")
 
 

@@ -14,7 +14,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "docs/man"))
 from man import Manual, upper_first, version  # noqa: E402
 
-#: A Markdown file → its page, in the order in which the site is read, and the word that the bar above each page has for it.
+#: A Markdown file → its page, in reading order, and its word in the bar at the top of each page.
 DOCUMENTS = {"README.md": ("index.html", "librunloop"), "docs/guide/README.md": ("guide/index.html", "Guide"),
              "examples/README.md": ("examples/index.html", "Examples"), "docs/SEMANTICS.md": ("semantics.html", "Rules"),
              "docs/PORTING.md": ("porting.html", "Porting"), "docs/DEBUGGING.md": ("debugging.html", "Debugging"),
@@ -135,7 +135,7 @@ class Site:
         page, text = self.files[source], (ROOT / source).read_text()
         body = re.sub(r"<!--.*?-->\n", "", run("cmark-gfm", "--unsafe", "-e", "table", "-t", "html", text=text), flags=re.DOTALL)
         body = re.sub(r"<h(\d)>(.*?)</h\1>", lambda match: f'<h{match[1]} id="{slug(match[2])}">{match[2]}</h{match[1]}>', body)
-        body = self.name_links(body, page)  # before the links: what is a link by now is none of these
+        body = self.name_links(body, page)  # before the links, so that names within links are not linked again
         body = re.sub(r'<a href="([^"]*\.(?:md|c|h|py|swift)(?:#[^"]*)?|[^"#:]*|#[^"]*)">((?:(?!</?a\b).)*)</a>',
                       self.document_link(source, page), body, flags=re.DOTALL)
         body = re.sub(r'<p>(<img [^>]*>)</p>', r"<figure>\1</figure>", body)
