@@ -142,7 +142,7 @@ void takeArrivals(struct Arrows *arrows, int process, const struct TraceRecord *
     struct Key key = keyOf(process, record);
     int takesAll = key.kind == kRLRunLoopProbeSource || key.kind == kRLRunLoopProbeWake;
     if (record->part == TRACE_WILL_CALL && (key.kind == kRLRunLoopProbeMessagePort || key.kind == kRLRunLoopProbeReply))
-        return; /* they were received before */
+        return; /* matched when they were received */
     /* If several arrive together, the latest are shown. */
     for (struct Queue **place = find(arrows, &key); *place != NULL && isSame(&(*place)->key, &key);) {
         uint64_t number = take(arrows, place, takesAll ? (*place)->last : (*place)->first);

@@ -1,4 +1,4 @@
-/* runloop - looks into the run loops of programs: runloop(1) */
+/* runloop - inspects the run loops of programs: see runloop(1) */
 #include "Command.h"
 #include <RunLoop/RLBase.h>
 #include <locale.h>

@@ -115,7 +115,7 @@ class Manual:
         for function in [*self.functions.values(), *self.callbacks.values()]:
             self.cite(function)
         self.aliases = self.names_of_corefoundation()
-        #: Where objects of a type come from: the page of the function that creates them.
+        #: The origin of the objects of a type: the page of the function that creates them.
         self.origins = {}
         for function in self.functions.values():
             if re.search("Create|GetLocalCenter", function.name) and function.result.startswith("RL"):

@@ -51,7 +51,7 @@ class Site:
             page, section = self.manual.page_of(name)
             self.files[f"include/{header.folder}/{name}"] = f"reference/{page}.{section}.html"
             self.files[f"include/{header.folder}"] = self.files[f"include/{header.folder}/{header.folder}.h"] = "reference/index.html"
-        #: Name and section of each manual page, aliases too → the page that it is on.
+        #: The name and section of each manual page, including aliases → the page of the site that has it.
         self.references = {path.name: (path.resolve() if path.is_symlink() else path).name + ".html"
                            for path in sorted(pages.glob("man?/*.[1-8]"))}
 

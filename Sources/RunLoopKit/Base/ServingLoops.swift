@@ -39,7 +39,7 @@ struct ServingLoops: ~Copyable {
         first = Atomic(0)
     }
 
-    /// The list is empty, as its source is in no loop.
+    /// Frees the reserved link. The list is empty, as its source is in no loop.
     deinit { free(spare) }
 
     /// Whether the source is in no mode of any loop. The caller holds the lock.

@@ -83,7 +83,7 @@ struct WatchedDirectories: ~Copyable {
         isByName ? hash(directory.pointee.parent.unsafelyUnwrapped, directory.name) : hash(directory.pointee.watch)
     }
 
-    /// False if out of memory.
+    /// Makes room for another entry. Returns false if out of memory.
     private static func reserve(_ table: inout Table, _ isByName: Bool) -> Bool {
         if (table.count + 1) * 2 <= table.capacity { return true }
         let capacity = max(table.capacity * 2, 16)

@@ -16,7 +16,7 @@ struct CaughtSignal: ~Copyable {
     /// The position of the kit's handler in the chain of handlers.
     private let place: HandlerPlace
 
-    /// nil if out of memory.
+    /// Creates the state of a signal. nil if out of memory.
     private init?(_ number: Int32) {
         guard let latest = LatestSignal(), let place = HandlerPlace(number) else { return nil }
         self.number = number
