@@ -34,7 +34,7 @@ def steps(span):
 
 
 def draw(path, picture, start, end):
-    """From and to are milliseconds after the first event; if they are negative, before the last."""
+    """Draws a part of a trace into a picture. `start` and `end` are milliseconds after the first event or, if negative, before the last."""
     trace = pftrace.read(path)
     threads = [track for track in trace.tracks.values() if track.thread and track.slices]
     begin = min(found.start for found in trace.slices)

@@ -1,5 +1,5 @@
-"""Makes the outputs and pictures of docs/DEBUGGING.md anew: runs faults.c under the command `runloop`, puts what is printed between the
-marks of the page, and draws the traces. `make`, then with a Python that has Pillow: python3 docs/debugging/make.py"""
+"""Regenerates the outputs and pictures of docs/DEBUGGING.md: runs faults.c under the command `runloop`, inserts the output after the
+marks of the page, and draws the traces. Run `make`, then, with a Python that has Pillow: python3 docs/debugging/make.py"""
 
 import os
 import pathlib
@@ -32,7 +32,7 @@ def run(directory, *words):
 
 
 def explain(directory, name, seconds):
-    """What `runloop explain` says of the program after some seconds."""
+    """The output of `runloop explain` for the program after some seconds."""
     environment = dict(os.environ, PATH=f"{BUILD}/bin:{directory}:{os.environ['PATH']}")
     with subprocess.Popen(["runloop", "run", "./faults", name], cwd=directory, env=environment) as program:
         time.sleep(seconds)

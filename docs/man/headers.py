@@ -1,4 +1,4 @@
-"""What the public headers say: functions with the parts of their comments, types, constants, and the texts at their heads."""
+"""Parses the public headers: functions with the parts of their comments, types, constants, and the introductory texts."""
 
 import dataclasses
 import pathlib
@@ -11,7 +11,7 @@ LABELS = ["Ownership", "Thread", "Re-entrancy", "Errors", "Cost", "Since", "Exam
 
 @dataclasses.dataclass
 class Function:
-    """A function, or the type of one. `text` and the values of `labels` are one paragraph each."""
+    """A function or a function type. `text` and the values of `labels` are one paragraph each."""
     name: str
     result: str
     parameters: list  # of declarations
@@ -31,7 +31,7 @@ class Function:
 
 @dataclasses.dataclass
 class Type:
-    """A struct with its fields, a set of constants with their names, or another type: then members is empty."""
+    """A struct with its fields, a set of constants with their names, or another type without members."""
     name: str
     header: str
     declaration: str
@@ -45,7 +45,7 @@ def words(text):
 
 
 def comment_lines(comment):
-    """The lines of a comment without what frames them; a line's indentation counts from the second blank after the star."""
+    """The lines of a comment without its frame. Indentation is counted from the second blank after the asterisk."""
     lines = comment.split("\n")
     return [lines[0].strip()] + [re.sub(r"^\s*\*(?: {1,2}|$)", "", line) for line in lines[1:]]
 
@@ -62,13 +62,13 @@ def split_at_commas(text):
 
 
 def name_of(parameter):
-    """The name in a declaration, also in that of a block or a pointer to a function."""
+    """The name in a declaration, including that of a block or a function pointer."""
     match = re.search(r"\([\^*](\w+)\)", parameter) or re.search(r"(\w+)(?:\[\w*\])?$", parameter)
     return match[1]
 
 
 def take_apart(function, comment):
-    """Fills in what the parts of a function's comment say."""
+    """Stores the parts of a function's comment in `function`."""
     text = "\n".join(comment_lines(comment))
     pattern = rf"(?:^|\s)(@param +\w+|@return|(?:{'|'.join(LABELS)}):)(?=\s)"
     parts = re.split(pattern, text)
@@ -84,7 +84,7 @@ def take_apart(function, comment):
 
 
 def function_from(declaration, comment, header, is_block):
-    """From `RL_EXPORT result name(parameters)` or `typedef result (*name)(parameters)`."""
+    """Parses `RL_EXPORT result name(parameters)` or `typedef result (*name)(parameters)`."""
     text = re.sub(r"\s*__attribute__\(\(.*?\)\)\)?|\s*RL_\w+\(\d.*\)$", "", words(declaration))
     match = re.match(r"typedef\s+(.*?)\(\*(RL\w+)\)\((.*)\)$", text) or \
         re.match(r"(?:RL_EXPORT|static inline)\s+(.*?)\b(RL\w+)\((.*)\)$", text)
@@ -93,7 +93,7 @@ def function_from(declaration, comment, header, is_block):
 
 
 def members_of(body):
-    """The fields of a struct or the constants of an enumeration: a comment stands above or behind each."""
+    """The fields of a struct or the constants of an enumeration, each with a comment above or behind it."""
     found = []
     pattern = r"/\*\*(?!<)(.*?)\*/\s*([^;,/]*(?:\([^;]*\))?[^;,/]*)[;,]?|([^;,/{}]+?)[;,]?\s*/\*\*<(.*?)\*/"
     for above, below, before, behind in re.findall(pattern, body, re.DOTALL):
@@ -110,7 +110,7 @@ def without_comments(text):
 
 
 class Header:
-    """One header: `brief`, `intro` and `chapters` of its head, `examples`, `functions`, `callbacks`, `types`, `constants`."""
+    """A header: `brief`, `intro` and `chapters` of its introduction, `examples`, `functions`, `callbacks`, `types`, `constants`."""
 
     def __init__(self, name):
         self.name = name

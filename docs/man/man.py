@@ -1,4 +1,4 @@
-"""Writes the manual pages from the headers' comments: man.py DIRECTORY. docs/man/pages.txt says which functions share one."""
+"""Generates the manual pages from the headers' comments: man.py DIRECTORY. docs/man/pages.txt lists which functions share a page."""
 
 import datetime
 import os
@@ -36,7 +36,7 @@ DOCUMENTS = {"runloop-modes": ("docs/guide/03-modes.md", "Modes: what a run serv
 
 
 class Page:
-    """What pages.txt says of a page of section 3."""
+    """A page of section 3, as described in pages.txt."""
 
     def __init__(self, brief, chapter):
         self.brief, self.names, self.errors, self.constants, self.chapter = brief, [], [], [], chapter
@@ -76,7 +76,7 @@ def version():
 
 
 def date():
-    """That of the release, if $SOURCE_DATE_EPOCH says it."""
+    """The date of the pages: that of $SOURCE_DATE_EPOCH if it is set, otherwise today."""
     moment = datetime.datetime.fromtimestamp(int(os.environ["SOURCE_DATE_EPOCH"]), datetime.timezone.utc) \
         if os.environ.get("SOURCE_DATE_EPOCH") else datetime.datetime.now()
     return f"{moment:%B} {moment.day}, {moment.year}"
@@ -130,7 +130,7 @@ class Manual:
         return next(((chapter.name, 7) for chapter in self.chapters if name in chapter.headers), None)
 
     def names_of_corefoundation(self):
-        """CF's name of a function → ours: the labels in CF's headers, and the functions that take a block."""
+        """CF's name of a function → the RL name: from the labels in CF's headers, and from inline functions."""
         found = {}
         for path in sorted((INCLUDE / "CoreFoundation").glob("*.h")):
             source = without_comments(path.read_text())
@@ -177,13 +177,13 @@ class Manual:
         return lines
 
     def own_text(self, function):
-        """The text of a function's comment, and the function whose parameters and result are its own."""
+        """The text of a function's comment, and the function that documents its parameters and result."""
         match = re.search(r"\s*Parameters and result as (RL\w+)\(\)\.", function.text)
         return re.sub(r"\s*Parameters and result as (RL\w+)\(\)\.", "", function.text), \
             self.functions[match[1]] if match else function
 
     def cite(self, function):
-        """In a function's comment `see "Lateness"` is a chapter of its header, which is on another page."""
+        """Completes references such as `see "Lateness"`, which name a chapter of the header, with the name of the header."""
         chapters = [title for title, _ in self.headers[function.header].chapters]
 
         def cited(text):
@@ -219,7 +219,7 @@ class Manual:
 
     @staticmethod
     def of_type(parameter, name, function):
-        """What is to be said of an object that a function's comment does not mention."""
+        """The description of a parameter that the function's comment does not describe."""
         kind = parameter.split()[0]
         if kind == "RLRunLoopMode" and function.name == "RLRunLoopAddCommonMode":
             return "The name of a mode."
@@ -248,11 +248,11 @@ class Manual:
 
     @staticmethod
     def subject(names):
-        """"f(), g():" before what is said of them."""
+        """"f(), g():" before text that applies to these functions."""
         return [f".Fn {name} ," for name in names[:-1]] + [f".Fn {names[-1]} :"]
 
     def types_used(self, page, functions, write):
-        """Callbacks and structs on the first page of the chapter that uses them, constants on each."""
+        """Describes callbacks and structs on the first page of the chapter that uses them, and constants on every page."""
         used = [kind for function in functions for kind in function.types]
         lines = []
         for name in dict.fromkeys(used):
@@ -336,7 +336,7 @@ class Manual:
         return self.labelled("OWNERSHIP", "Ownership", functions, write, lines)
 
     def threads(self, functions, write):
-        """What RLBase.h promises for all functions, and where these differ."""
+        """The promises of RLBase.h for all functions, and where these functions differ."""
         merged = {}
         for function in functions:
             said = [text for label in ("Thread", "Re-entrancy") if (text := function.labels.get(label))]
@@ -356,7 +356,7 @@ class Manual:
         return [".Sh THREADS", *lines[1:]]
 
     def names_in_cf(self, page):
-        """For readers who came by CoreFoundation's name of a function."""
+        """The CoreFoundation names of the functions, for readers who looked up one of these."""
         names = [name for ours in page.names for name, alias in self.aliases.items() if alias == ours]
         if not names:
             return []
@@ -376,7 +376,7 @@ class Manual:
     # ---- Examples ----
 
     def example(self, page, functions):
-        """Lines of a program that the header names: the function of the program that uses most of the page."""
+        """An excerpt of a program that the header names: its function that uses the most functions of the page."""
         found = []
         own = [path for function in functions for path in re.findall(r"examples/[\w/-]+\.c", function.labels.get("Example", ""))]
         paths = dict.fromkeys(own + [path for name in page.chapter.headers for path in self.headers[name].examples])
@@ -391,7 +391,7 @@ class Manual:
 
     @staticmethod
     def neighbours(path):
-        """The files of the program, which are one, or a folder."""
+        """The files of the program: one file, or those of a folder."""
         files = [ROOT / path] if path.count("/") == 1 else sorted((ROOT / path).parent.glob("*.c"))
         return [file.relative_to(ROOT).as_posix() for file in files]
 
@@ -409,7 +409,7 @@ class Manual:
 
     @staticmethod
     def cut(body, used):
-        """A long function is cut to the part with the most uses, at an indentation that shows where it was."""
+        """Cuts a long function to the part with the most uses, with an ellipsis for each omitted part."""
         if len(body) <= LONGEST:
             return body
         hits = [number for number, line in enumerate(body) if any(re.search(rf"\b{name}\(", line) for name in used)]
@@ -439,7 +439,7 @@ class Manual:
     # ---- A page of section 7 ----
 
     def brief(self, chapter):
-        """What the header calls its subject."""
+        """The subject of the chapter, as its header describes it."""
         return lower_first(self.headers[chapter.headers[0]].brief.rstrip("."))
 
     def of_chapter(self, chapter):
@@ -522,7 +522,7 @@ class Manual:
     # ---- All of them ----
 
     def write(self, directory):
-        """The pages, and for each further name of a page a link to it."""
+        """Writes the pages, and a symbolic link for each further name of a page."""
         files = {}
         for chapter in self.chapters:
             files[f"man7/{chapter.name}.7"] = self.of_chapter(chapter)
@@ -545,7 +545,7 @@ class Manual:
 
     @staticmethod
     def place(path, make):
-        """At once, as two processes may write the pages."""
+        """Replaces the file atomically, because two processes may be writing the pages."""
         new = path.with_name(f"{path.name}.{os.getpid()}")
         make(new)
         new.replace(path)

@@ -1,4 +1,4 @@
-"""Text as the headers' comments have it, in the language of manual pages: mdoc(7)."""
+"""Converts the text of header comments to mdoc(7), the language of manual pages."""
 
 import re
 
@@ -38,14 +38,14 @@ def escaped(text):
 
 
 def argument(text):
-    """One argument of a macro. What looks like a macro's name or a delimiter is none."""
+    """Quotes one argument of a macro, so that it is not taken for a macro or a delimiter."""
     text = text.replace("\\", "\\e").replace('"', "\\(dq")
     return f'"{text}"' if " " in text or re.fullmatch(r"[A-Z][a-z]|[^\w]", text) or not text else text
 
 
 class Writer:
     """Turns text into lines of a page. `page_of` returns the name and section of the page for a function or a header's file, and
-    `own` holds the functions of the page that is written, which need no reference."""
+    `own` has the functions of the page being written, which need no reference."""
 
     def __init__(self, page_of, own=()):
         self.page_of, self.own, self.references = page_of, set(own), set()
@@ -58,7 +58,7 @@ class Writer:
         return f"Xr {name} {page[1]}"
 
     def macro(self, word):
-        """The macro for a word that is more than text, or None."""
+        """The macro for a word that needs markup, or None."""
         if match := re.fullmatch(r"`(RL\w+)(?:\(\))?`", word):
             if self.page_of(match[1]):
                 return self.function(match[1])
@@ -85,7 +85,7 @@ class Writer:
         return None
 
     def text(self, text):
-        """The lines of one paragraph: a sentence begins a line."""
+        """The lines of one paragraph; each sentence begins a new line."""
         lines, line = [], []
 
         def end():
@@ -115,7 +115,7 @@ class Writer:
         return [".Bd -literal", *(escaped(line) for line in lines), ".Ed"]
 
     def blocks(self, lines):
-        """The lines of a chapter: paragraphs, lists with dashes or numbers, and what is indented and stays as it is."""
+        """The lines of a chapter: paragraphs, lists with dashes or numbers, and indented text, which is copied literally."""
         written, paragraph, items, block = [], [], [], []
 
         def end_paragraph():

@@ -1,5 +1,6 @@
-"""Writes the site: site.py MANUAL DIRECTORY. The guide, the documents and the examples' list are Markdown (cmark-gfm), the reference
-is the manual pages below MANUAL (mandoc). Links between them become links between pages; what is not on the site is named only."""
+"""Generates the site: site.py MANUAL DIRECTORY. The guide, the documents and the list of examples are Markdown (cmark-gfm); the
+reference consists of the manual pages in MANUAL (mandoc). Links between them become links between pages; links to anything that is
+not on the site become text."""
 
 import html
 import pathlib
@@ -24,7 +25,7 @@ FUNCTION = r"\b(?:RL|CF)[A-Z]\w+"
 
 
 def slug(heading):
-    """The anchor of a heading, as the usual sites make it."""
+    """The anchor of a heading, computed as GitHub does."""
     return re.sub(r"[^\w -]", "", html.unescape(re.sub(r"<[^>]*>", "", heading))).strip().lower().replace(" ", "-")
 
 
@@ -56,7 +57,7 @@ class Site:
                            for path in sorted(pages.glob("man?/*.[1-8]"))}
 
     def reference(self, name, section, at):
-        """The address of a manual page, as seen from a page of the site; of a function also where on the page it is."""
+        """The address of a manual page relative to the page `at`, with an anchor if `name` is a function."""
         page = self.references.get(f"{name}.{section}")
         if not page:
             return None
@@ -67,7 +68,7 @@ class Site:
     # ---- Links ----
 
     def document_link(self, source, at):
-        """For a link of a Markdown file: to the page of what it leads to. What has no page loses the link."""
+        """Redirects a link in a Markdown file to the page of its target; removes the link if the target has no page."""
         def replaced(match):
             target, _, anchor = html.unescape(match[1]).partition("#")
             if re.match(r"[a-z]+:", target):
@@ -81,7 +82,7 @@ class Site:
         return replaced
 
     def name_links(self, text, at):
-        """Functions in code lead to their pages, and so do names such as runloop-timer(7)."""
+        """Links functions in code, and names such as runloop-timer(7), to their pages."""
         def function(match):
             address = self.reference(match[0], 3, at)
             return f'<a href="{address}">{match[0]}</a>' if address else match[0]
@@ -99,7 +100,7 @@ class Site:
     # ---- Pages ----
 
     def write(self, page, title, body, source=None):
-        """A page: the bar, the body, and the version below."""
+        """Writes a page: the bar, the body, and the version at the bottom."""
         def entry(document):
             name, word = ("reference/index.html", "Reference") if document is None else DOCUMENTS[document]
             here = ' aria-current="page"' if posixpath.dirname(name) and page.startswith(posixpath.dirname(name)) or name == page else ""
@@ -131,7 +132,7 @@ class Site:
 ''')
 
     def markdown(self, source):
-        """A document of the project."""
+        """Writes the page of a document."""
         page, text = self.files[source], (ROOT / source).read_text()
         body = re.sub(r"<!--.*?-->\n", "", run("cmark-gfm", "--unsafe", "-e", "table", "-t", "html", text=text), flags=re.DOTALL)
         body = re.sub(r"<h(\d)>(.*?)</h\1>", lambda match: f'<h{match[1]} id="{slug(match[2])}">{match[2]}</h{match[1]}>', body)
@@ -144,7 +145,7 @@ class Site:
         self.write(page, title, body)
 
     def example(self, source):
-        """A program's source; a file of a folder with its neighbours."""
+        """Writes the page of a program's source, with links to the other files in its folder."""
         page, path = self.files[source], ROOT / source
         code = f'<pre><code class="language-c">{html.escape(path.read_text(), quote=False)}</code></pre>'
         others = [] if path.parent.name == "examples" else sorted(path.parent.glob("*.[ch]"))
@@ -153,7 +154,7 @@ class Site:
         self.write(page, path.name, f"<h1>{source}</h1>\n" + (f"<p>{listed}</p>\n" if listed else "") + self.name_links(code, page))
 
     def manual_page(self, path):
-        """A manual page, with links to the pages of this library alone, and to the examples that it names."""
+        """Writes a manual page, with links only to pages of this library and to the examples that it names."""
         page = f"reference/{path.name}.html"
         text = run("mandoc", "-T", "html", "-O", "fragment,man=%N.%S", path)
         text = re.sub(r'<table class="(?:head|foot)">.*?</table>', "", text, flags=re.DOTALL)
@@ -173,7 +174,7 @@ class Site:
         self.write(page, path.stem, f"<h1>{path.stem}({path.suffix[1:]})</h1>\n{text}")
 
     def index(self):
-        """The reference's first page: each subject with its functions, the other pages, and CoreFoundation's names."""
+        """Writes the first page of the reference: each subject with its functions, the other pages, and CoreFoundation's names."""
         def link(name, section, word):
             return f'<a href="{self.reference(name, section, "reference/index.html")}">{word}</a>'
 
