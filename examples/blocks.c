@@ -1,7 +1,8 @@
 /* blocks.c - the functions that take a block (clang -fblocks, linked with -lBlocksRuntime).
  *
- * They are inline functions in the headers, a thin layer above those that take a function: the library itself needs
- * no blocks runtime. A block that is kept is copied, and released when it is not needed any more. */
+ * They are inline functions in the headers, a thin layer above the functions that take a callback, so the library
+ * itself needs no blocks runtime. A block that outlives the call is copied, and released when it is no longer
+ * needed. */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 
@@ -11,18 +12,18 @@
 
 typedef struct Request {
     RLRunLoopRef loop;       /* main's */
-    RLRunLoopTimerRef timer; /* main's, has no date yet */
+    RLRunLoopTimerRef timer; /* main's; has no fire date yet */
     int answer;
 } Request;
 
 static void *askMain(void *argument)
 {
     Request *request = argument;
-    int number = 6; /* a copy of it goes into the block */
+    int number = 6; /* the block gets a copy of it */
     RLRunLoopPostBlock(request->loop, kRLRunLoopDefaultMode,
                        ^{ printf("a block posted by another thread knows the number %d\n", number); });
     number = 7;
-    __block int product = 0; /* this one is shared with the block, which is done before the call returns */
+    __block int product = 0; /* shared with the block, which has returned before the call does */
     RLRunLoopPerformBlockAndWait(
         request->loop, kRLRunLoopDefaultMode,
         ^{
@@ -48,7 +49,7 @@ int main(void)
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithHandler(NULL, HUGE_VAL, 0.05, 0, 0, ^(RLRunLoopTimerRef self) {
         printf("a timer calls its block: tick %d\n", ++ticks);
         if (ticks == 3) {
-            RLRunLoopTimerInvalidate(self); /* the block is released when it has returned */
+            RLRunLoopTimerInvalidate(self); /* the block is released after it has returned */
             RLRunLoopStop(loop);
         }
     });

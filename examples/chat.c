@@ -1,11 +1,11 @@
-/* chat.c - a chat of lines, and three people who take part. What one says goes to all; those that do not read are
- * disconnected. socket-chat.c does the same without the kit. */
+/* chat.c - a line-based chat server with three clients. Each line is sent to all members; a member that does not
+ * read fast enough is disconnected. socket-chat.c is the same program without the kit. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { personCount = 3 };
-/* Each of them waits for one of these, and says the next. */
+/* Client i waits for line i, then says line i + 1. */
 static const char *const lines[] = {"* all are here\n", "ann: hello everybody\n", "bob: hello ann\n", "cat: goodbye\n"};
 static RLStreamRef members[personCount];
 static int memberCount;
@@ -23,13 +23,13 @@ static void serve(RLStreamRef member, const RLStreamEvent *event, void *info)
     if (event->type == kRLStreamEventHasBytesAvailable)
         tellAll(event->bytes, event->length);
     else
-        RLStreamClose(member); /* the end, or an error */
+        RLStreamClose(member); /* end of stream, or an error */
 }
 
 static void acceptMember(RLListenerRef listener, int descriptor, void *info)
 {
     RLStreamRef member = members[memberCount++] = RLStreamCreate(NULL, descriptor, 1, serve, info);
-    RLStreamSetReadDelimiter(member, "\n", 1, 128); /* a call for each line */
+    RLStreamSetReadDelimiter(member, "\n", 1, 128); /* one callback per line */
     RLStreamSetHighWaterMark(member, 512);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), member, kRLRunLoopDefaultMode);
     if (memberCount == personCount) {

@@ -1,5 +1,5 @@
-/* children.c - child processes: a program with pipes, whose output is read as it comes; a child that is ended by a
- * signal; and one that was started by fork() and has ended before the loop hears of it.
+/* children.c - child processes: a program whose input and output are pipes, read as data arrives; a child that is
+ * ended by a signal; and one started by fork() that has exited before the loop watches it.
  *
  * Compile with -lrunloop-kit -lrunloop. */
 #define _POSIX_C_SOURCE 200809L /* fork, read, write */
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Reads until the end of the pipe, one piece for each call. */
+/* Reads until the end of the pipe, one chunk per callback. */
 static void readOutput(RLFileDescriptorRef pipe, RLOptionFlags types, void *info)
 {
     char piece[100];
@@ -18,7 +18,7 @@ static void readOutput(RLFileDescriptorRef pipe, RLOptionFlags types, void *info
     (void)types;
     if (count <= 0) {
         puts("  the end of its output");
-        RLFileDescriptorInvalidate(pipe); /* takes it out of the loop, and closes it */
+        RLFileDescriptorInvalidate(pipe); /* removes its source from the loop, and closes the descriptor */
         return;
     }
     *total += count;
@@ -47,7 +47,7 @@ static RLChildRef watch(RLChildRef child)
     return child;
 }
 
-/* sort(1), whose input we write and whose output we read. */
+/* Runs sort(1), writing its input and reading its output. */
 static int sortWords(void)
 {
     const char *const arguments[] = {"sort", NULL}, *words = "pear\napple\norange\n";
@@ -70,10 +70,10 @@ static int sortWords(void)
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
     RLFileDescriptorEnableCallBacks(output, kRLFileDescriptorReadCallBack);
 
-    /* Few words fit into the pipe at once; the end of its input makes sort begin. */
+    /* The words fit into the pipe, so the write does not block. sort begins at the end of its input. */
     int isWritten = write(RLFileDescriptorGetNativeDescriptor(input), words, strlen(words)) == (ssize_t)strlen(words);
     RLFileDescriptorInvalidate(input);
-    while (RLRunLoopSourceIsValid(source)) /* all of the output, and then the child's end, which may come earlier */
+    while (RLRunLoopSourceIsValid(source)) /* read all output first, although the child may exit earlier */
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 1);
     watch(child);
     int isFinished = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0) == kRLRunLoopRunFinished;
@@ -97,7 +97,7 @@ int main(void)
     if (sleeper == NULL)
         return 1;
     ok = ok && RLChildSendSignal(sleeper, SIGTERM);
-    /* The loop has nothing but the child, so the run ends when the child has. */
+    /* The child is the only thing in the loop, so the run ends when the child does. */
     ok = ok && RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0) == kRLRunLoopRunFinished;
     RLRelease(sleeper);
 
@@ -110,7 +110,7 @@ int main(void)
     if (child == NULL)
         return 1;
     ok = ok && RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0) == kRLRunLoopRunFinished;
-    ok = ok && !RLChildSendSignal(child, SIGTERM); /* there is nothing left of it */
+    ok = ok && !RLChildSendSignal(child, SIGTERM); /* it has been reaped */
     RLRelease(child);
     return ok && ends == 3 ? 0 : 1;
 }

@@ -1,7 +1,7 @@
-/* collections.c - arrays and dictionaries that change. Sets, and what else goes into collections: objects.c.
+/* collections.c - mutable arrays and dictionaries. For sets and the objects that collections contain, see objects.c.
  *
- * A small shop: what is on the shelf, what it costs, and in which order it was sold. The collections retain what is put
- * into them, because they were made with the callbacks for objects; so everything is released where it was made. */
+ * A small shop: what is on the shelf, what it costs, and in which order it was sold. The collections retain their
+ * values, because they are created with the callbacks for objects. So each function releases what it has created. */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 #include <string.h>
@@ -50,7 +50,7 @@ static RLDictionaryRef prices(void)
     }
     RLNumberRef dearer = number(99), none = number(0);
     RLDictionarySetValue(shelf, RLSTR("salt"), dearer);
-    RLDictionaryReplaceValue(shelf, RLSTR("pepper"), none); /* not there: nothing happens */
+    RLDictionaryReplaceValue(shelf, RLSTR("pepper"), none); /* no such key: nothing happens */
     RLDictionaryRemoveValue(shelf, RLSTR("milk"));
     int sum = 0;
     RLDictionaryApplyFunction(shelf, add_price, &sum);

@@ -1,4 +1,4 @@
-/* curl.c - three transfers of libcurl at once: adapters/curl.h. The web server is in the same loop. */
+/* curl.c - three concurrent libcurl transfers (adapters/curl.h). The web server runs in the same loop. */
 #include <RunLoop/adapters/curl.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -19,13 +19,13 @@ static RLSocketRef addToLoop(RLSocketRef s)
     return s;
 }
 
-/* ---- The server: whatever it is asked, it answers after a while ---- */
+/* ---- The server: sends the same response to every request, after a delay ---- */
 
 static void answer(void *client)
 {
     static const char text[] = "HTTP/1.0 200 OK\r\n\r\nhello";
     RLSocketSendBytes(client, NULL, (const uint8_t *)text, sizeof text - 1);
-    RLSocketInvalidate(client); /* the end of the answer is that of the connection */
+    RLSocketInvalidate(client); /* closing the connection ends the response */
     RLRelease(client);
 }
 
@@ -86,7 +86,7 @@ int main(void)
         curl_easy_setopt(easy, CURLOPT_WRITEDATA, &fetched[i]);
         curl_multi_add_handle(multi, easy);
     }
-    RLRunLoopRun(); /* ends when nothing is left in it */
+    RLRunLoopRun(); /* until nothing is left in the loop */
     for (int i = 0; i < transferCount; i++)
         printf("%d bytes\n", fetched[i]);
     RLCurlMultiRemove(curl);

@@ -1,4 +1,5 @@
-/* dbus.c - D-Bus by libdbus: adapters/dbus.h. A client and a service talk to each other without a bus; both are in one loop. */
+/* dbus.c - D-Bus with libdbus (adapters/dbus.h). A client and a service in one loop talk to each other without a
+ * bus. */
 #include <RunLoop/adapters/dbus.h>
 #include <stdio.h>
 
@@ -19,7 +20,7 @@ static DBusHandlerResult handle(DBusConnection *connection, DBusMessage *message
         return DBUS_HANDLER_RESULT_HANDLED;
     }
     if (dbus_message_is_method_call(message, "org.example.Service", "Sleep"))
-        return DBUS_HANDLER_RESULT_HANDLED; /* there is never a reply */
+        return DBUS_HANDLER_RESULT_HANDLED; /* no reply is ever sent */
     return DBUS_HANDLER_RESULT_NOT_YET_HANDLED;
 }
 
@@ -27,7 +28,7 @@ static void serve(DBusServer *server, DBusConnection *connection, void *info)
 {
     (void)server, (void)info;
     dbus_connection_add_filter(connection, handle, NULL, NULL);
-    service = RLDBusConnectionAdd(connection, kRLRunLoopDefaultMode); /* retains it */
+    service = RLDBusConnectionAdd(connection, kRLRunLoopDefaultMode); /* retains the connection */
 }
 
 /* ---- The client ---- */

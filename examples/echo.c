@@ -1,19 +1,20 @@
-/* echo.c - an echo server and 400 clients at once. The server reads no more from a client that does not take its echo, so
- * nothing piles up, and disconnects those that do nothing. socket-echo.c does the same without the kit. */
+/* echo.c - an echo server with 400 concurrent clients. The server stops reading from a client that does not read its
+ * echo, so data does not pile up, and it disconnects idle clients. socket-echo.c is the same program without the
+ * kit. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { clientCount = 400, textLength = 100000 };
-static uint8_t text[textLength + clientCount]; /* each client says another part of it */
+static uint8_t text[textLength + clientCount]; /* each client sends a different part of it */
 static int accepted, done;
 
 static void acceptClient(RLListenerRef listener, int descriptor, void *info)
 {
     (void)info;
-    RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, descriptor, 1, NULL, NULL)); /* the loop keeps it */
+    RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, descriptor, 1, NULL, NULL)); /* kept by the loop */
     RLStreamSetIdleLimit(stream, 30);
-    RLStreamForwardBoth(stream, stream); /* all that it receives to itself, until it ends */
+    RLStreamForwardBoth(stream, stream); /* echoes all data until the stream ends */
     if (++accepted == clientCount)
         RLListenerClose(listener);
 }
@@ -22,7 +23,7 @@ static void hear(RLStreamRef stream, const RLStreamEvent *event, void *said)
 {
     if (event->type == kRLStreamEventOpenCompleted)
         return;
-    done += event->length == textLength && memcmp(event->bytes, said, textLength) == 0; /* or an error */
+    done += event->length == textLength && memcmp(event->bytes, said, textLength) == 0; /* otherwise an error */
     RLStreamClose(stream);
 }
 
@@ -35,11 +36,11 @@ int main(void)
     for (int i = 0; i < clientCount; i++) {
         RLStreamContext context = {.info = text + i};
         RLStreamRef client = RLScheduleSource(RLStreamCreateConnectedToAddress(NULL, address, hear, &context));
-        RLStreamSetReadCount(client, textLength);    /* a call for the text as a whole */
-        RLStreamWrite(client, text + i, textLength); /* as soon as it is connected */
+        RLStreamSetReadCount(client, textLength);    /* one callback for the whole text */
+        RLStreamWrite(client, text + i, textLength); /* sent once the client is connected */
     }
     RLRelease(address);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until nothing is left */
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until nothing is left in the loop */
     printf("%d of %d clients have heard the %d bytes that they said\n", done, clientCount, textLength);
     return done == clientCount ? 0 : 1;
 }

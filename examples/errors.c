@@ -1,7 +1,7 @@
-/* errors.c - what happens when the library is used wrongly: a sentence, a failure value, and no harm.
+/* errors.c - what happens when the library is misused: one line of diagnosis, a failure value, and no damage.
  *
- * Without a handler the sentence goes to stderr. With RUNLOOP_MISUSE=abort in the environment the program is
- * aborted instead, which is what one wants in a debugger. */
+ * Without a handler the line is printed to stderr. With RUNLOOP_MISUSE=abort in the environment the program also
+ * aborts, which is useful in a debugger. */
 #include <RunLoop/RunLoop.h>
 #include <math.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ static void report(const char *message, void *info)
     snprintf(reports->last, sizeof reports->last, "%s", message);
 }
 
-/* Was exactly one report made, does it name the function, and did the call return its failure value? */
+/* Whether exactly one report was made, it names the function, and the call returned its failure value. */
 static int reported(Reports *reports, const char *mistake, const char *function, int failed)
 {
     int ok = failed && reports->count == 1 && strstr(reports->last, function) != NULL;
@@ -40,7 +40,7 @@ static void fire(RLRunLoopTimerRef timer, void *info)
 
 int main(void)
 {
-    /* The headers and the library that is loaded can differ; the first number tells if that is a problem. */
+    /* The headers and the loaded library can differ; they are compatible if the major versions are equal. */
     if (RLGetVersion() / 10000 != RL_VERSION_MAJOR) {
         fputs("errors: built for another version of the library\n", stderr);
         return 1;
@@ -78,23 +78,23 @@ int main(void)
     RLBoolean queued = RLRunLoopPostFunction((RLRunLoopRef)(void *)source, mode, perform, NULL);
     ok &= reported(&reports, "a function posted to a source", "RLRunLoopPostFunction", !queued);
 
-    /* A library of yours that stands on run loops may report its callers' mistakes in this way, too. */
+    /* A library built on run loops can report its own callers' mistakes in the same way. */
     RLReportError("ClockCreate", "period", "negative", 1);
     ok &= reported(&reports, "a clock with a negative period", "ClockCreate", 1);
 
-    /* Not a mistake: invalidating twice, or adding what is invalid, is quietly ignored. */
+    /* Not a mistake: invalidating twice, or adding an invalid object, is silently ignored. */
     RLRunLoopTimerInvalidate(timer);
     RLRunLoopTimerInvalidate(timer);
     RLRunLoopAddTimer(loop, timer, mode);
     ok &= reports.count == 0 && !RLRunLoopContainsTimer(loop, timer, mode);
     printf("an invalid timer added again: %s\n", reports.count == 0 ? "ignored without a report" : "REPORTED");
 
-    /* The loop is as good as before: the source that is fine works. */
+    /* The loop is unharmed: the valid source works. */
     RLRunLoopAddSource(loop, source, mode);
     RLRunLoopSourceSignal(source);
     ok &= RLRunLoopRunInMode(mode, 0.0, 1) == kRLRunLoopRunHandledSource;
 
-    RLSetErrorHandler(NULL, NULL); /* back to stderr: `reports` ends with this function */
+    RLSetErrorHandler(NULL, NULL); /* stderr again: `reports` must not outlive this function */
     RLRunLoopSourceInvalidate(source);
     RLRelease(source);
     RLRelease(timer);

@@ -11,7 +11,7 @@ static void greet(void *info)
     RLRunLoopStop(rl);
 }
 
-/* libev itself would want an ev_async for this. */
+/* To wake libev itself from a thread, a program would need an ev_async. */
 static void *post(void *info)
 {
     RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, greet, "a function from a thread");
@@ -57,7 +57,7 @@ int main(void)
     RLRunLoopTimerContext context = {.info = loop};
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0, tick, &context);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
-    int isActive = ev_run(loop, 0); /* true: it was stopped, and would have gone on */
+    int isActive = ev_run(loop, 0); /* true: the loop was stopped while watchers were still active */
 
     RLRelease(timer);
     RLEvDetach(guest);

@@ -11,7 +11,7 @@ static void greet(void *info)
     RLRunLoopStop(rl);
 }
 
-/* libevent itself would want evthread_use_pthreads() for this. */
+/* To wake libevent itself from a thread, a program would have to call evthread_use_pthreads() first. */
 static void *post(void *info)
 {
     RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, greet, "a function from a thread");

@@ -1,4 +1,4 @@
-/* file-watch.c - a tree of directories is watched: what happens in it becomes calls on the loop, with many events each.
+/* file-watch.c - watching a tree of directories: changes in it become callbacks on the loop, with many events each.
  *
  * Compile with -lrunloop-kit -lrunloop. */
 #define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
@@ -56,7 +56,7 @@ static void writeFile(const char *path)
         perror(path);
 }
 
-/* One call of the function is for all that has happened until now. */
+/* Runs until the callback has been called once, with everything that has happened so far. */
 static void runOnce(void) { RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 1); }
 
 static int removeEntry(const char *path, const struct stat *status, int kind, struct FTW *place)

@@ -32,7 +32,7 @@ int main(void)
     RLRunLoopTimerContext context = {.info = rl};
     mainLoop = g_main_loop_new(NULL, FALSE);
 
-    /* GLib waits, the run loop is its guest. */
+    /* GLib waits, with the run loop as its guest. */
     GSource *source = RLGSourceNew(kRLRunLoopDefaultMode);
     g_source_set_callback(source, stopped, mainLoop, NULL);
     g_source_attach(source, NULL);
@@ -43,7 +43,7 @@ int main(void)
     g_source_unref(source);
     RLRelease(timer);
 
-    /* The run loop waits, GLib is its guest. */
+    /* The run loop waits, with GLib as its guest. */
     RLGMainContextRef glib = RLGMainContextAdd(NULL, kRLRunLoopCommonModes);
     if (glib == NULL) {
         perror("glib");

@@ -1,7 +1,7 @@
 /* gtk.c - a GTK window whose buttons start and stop a timer of the run loop: adapters/glib.h under gtk_main().
  *
- *     gtk              a window to click at
- *     gtk FILE.png     clicks itself, and writes a picture of the window: make gtk */
+ *     gtk              opens a window to click in
+ *     gtk FILE.png     clicks by itself, and writes a picture of the window: make gtk */
 #include <RunLoop/adapters/glib.h>
 #include <gtk/gtk.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void after(double seconds, RLRunLoopFunction function)
     RLRunLoopPerformFunctionAfterDelay(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, function, NULL, seconds);
 }
 
-/* As the X server reports it. */
+/* Sends press and release events at the middle of the button, as the X server would report them. */
 static void click(GtkWidget *button)
 {
     int x, y;
@@ -28,7 +28,7 @@ static void click(GtkWidget *button)
         exit((fprintf(stderr, "gtk: cannot click\n"), 1));
 }
 
-/* ---- What a person would do ---- */
+/* ---- What a user would do ---- */
 
 static void closeWindow(void *info)
 {
@@ -65,7 +65,7 @@ static void tick(RLRunLoopTimerRef timer, void *info)
     snprintf(text, sizeof text, "%d ticks of the run loop", ++ticks);
     gtk_label_set_text(GTK_LABEL(label), text);
     if (picture != NULL && ticks == 3) {
-        RLRunLoopTimerSetNextFireDelay(ticker, 60); /* time to draw, and to take the picture */
+        RLRunLoopTimerSetNextFireDelay(ticker, 60); /* time to draw and to take the picture */
         after(0.5, takePicture);
     }
 }
@@ -103,7 +103,7 @@ int main(int count, char **arguments)
 {
     picture = count > 1 ? arguments[1] : NULL;
     if (picture != NULL)
-        gdk_disable_multidevice(); /* so that simulated clicks count */
+        gdk_disable_multidevice(); /* otherwise simulated clicks are ignored */
     gtk_init(&count, &arguments);
     window = gtk_window_new(GTK_WINDOW_TOPLEVEL);
     gtk_window_set_title(GTK_WINDOW(window), "A run loop in GTK");
@@ -119,7 +119,7 @@ int main(int count, char **arguments)
     gtk_widget_set_sensitive(stopButton, FALSE);
     gtk_widget_show_all(window);
 
-    /* From here on GTK serves the run loop, too. */
+    /* From here on GTK's main loop also serves the run loop. */
     GSource *source = RLGSourceNew(kRLRunLoopDefaultMode);
     g_source_attach(source, NULL);
     if (picture != NULL)

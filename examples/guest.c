@@ -1,4 +1,4 @@
-/* guest.c - a run loop inside another event loop: the host here is a poll(2) of the program's own. */
+/* guest.c - a run loop inside another event loop. Here the host is the program's own poll(2) loop. */
 #include <RunLoop/RunLoop.h>
 #include <poll.h>
 #include <pthread.h>
@@ -21,7 +21,7 @@ static void greet(void *info)
     RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-/* Another thread posts a function, as if the loop were running. */
+/* A thread posts a function, just as it would if the loop were running. */
 static void *post(void *loop)
 {
     RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, greet, "hello from a thread");
@@ -32,7 +32,7 @@ int main(void)
 {
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0.001, tick, NULL);
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
-    int own[2]; /* what the host waits for itself */
+    int own[2]; /* a descriptor that the host polls for its own purposes */
     RLRunLoopGuestState guest = {.version = 0};
     if (pipe(own) < 0 || write(own[1], "x", 1) != 1 ||
         !RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, kRLRunLoopGuestTimerInDescriptor, &guest)) {
@@ -47,7 +47,7 @@ int main(void)
             char byte;
             printf("the host's own descriptor: %zd byte\n", read(own[0], &byte, 1));
         }
-        /* Stopped: RLRunLoopStop() was called. The host decides what that means. */
+        /* The result is Stopped after RLRunLoopStop(). The host decides what that means. */
         if (looks[1].revents && RLRunLoopDispatchGuest(kRLRunLoopDefaultMode) == kRLRunLoopRunStopped)
             isOver = 1;
         pthread_t thread;

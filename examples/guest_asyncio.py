@@ -1,4 +1,5 @@
-"""A run loop inside Python's asyncio: add_reader() on the one descriptor of a guest. Run with the library's path as the argument."""
+"""A run loop inside Python's asyncio: add_reader() on the guest's only descriptor. Run it with the library's path as
+argument."""
 
 import asyncio
 import sys
@@ -10,7 +11,7 @@ STOPPED, TIMER_IN_DESCRIPTOR = 2, c_ulong(1)
 
 
 class Handle(c_void_p):
-    """What the library returns and takes; a plain c_void_p would become a number, which is passed as an int."""
+    """A handle, as returned and passed. With a plain c_void_p, ctypes would return a number, and pass it as an int."""
 
 
 class GuestState(Structure):
@@ -29,7 +30,7 @@ async def main():
     said, stopped = asyncio.Queue(), asyncio.Event()
     loop.add_reader(state.fd, lambda: runloop.RLRunLoopDispatchGuest(mode) == STOPPED and stopped.set())
 
-    # ctypes wants callbacks to be kept as long as they may be called.
+    # With ctypes, a callback object must be kept as long as the callback may be called.
     tick = CFUNCTYPE(None, c_void_p, c_void_p)(lambda timer, info: said.put_nowait("a tick of the run loop"))
     timer = runloop.RLRunLoopTimerCreateWithDelay(None, c_double(0.01), c_double(0.01), tick, None)
     runloop.RLRunLoopAddTimer(rl, timer, mode)

@@ -1,7 +1,7 @@
-/* inotify.c - a directory is watched: what happens in it becomes calls on the loop.
+/* inotify.c - watching a directory: changes in it become callbacks on the loop.
  *
- * Callbacks of descriptor objects are one-shot, which makes it easy to look away for a while: the kernel keeps the events,
- * and enabling looks at what is there already. */
+ * The callbacks of descriptor objects are one-shot, so the program can easily pause its watch: the kernel queues the
+ * events in the meantime, and enabling the callback detects those that are already queued. */
 #define _GNU_SOURCE /* mkdtemp */
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
@@ -15,8 +15,8 @@
 
 typedef struct Directory {
     char path[64];
-    int events;     /* that were told */
-    int wasDeleted; /* the directory itself: the last event */
+    int events;     /* that were printed */
+    int wasDeleted; /* the directory itself was deleted: the last event */
 } Directory;
 
 static const char *deed(uint32_t mask)
@@ -31,7 +31,7 @@ static const char *deed(uint32_t mask)
 
 static void tell(Directory *directory, const struct inotify_event *event)
 {
-    if (event->mask & IN_IGNORED) /* the kernel has taken the watch away, after IN_DELETE_SELF */
+    if (event->mask & IN_IGNORED) /* the kernel removed the watch, after IN_DELETE_SELF */
         return;
     directory->events++;
     if (event->mask & IN_DELETE_SELF) {
@@ -46,7 +46,7 @@ static void somethingHappened(RLFileDescriptorRef f, RLOptionFlags types, void *
 {
     (void)types;
     Directory *directory = info;
-    alignas(struct inotify_event) char bytes[4096]; /* one read gives as many events as fit */
+    alignas(struct inotify_event) char bytes[4096]; /* one read returns as many events as fit */
     ssize_t count;
     while ((count = read(RLFileDescriptorGetNativeDescriptor(f), bytes, sizeof bytes)) > 0) {
         for (ssize_t at = 0; at < count;) {
@@ -58,7 +58,7 @@ static void somethingHappened(RLFileDescriptorRef f, RLOptionFlags types, void *
     if (count < 0 && errno != EAGAIN)
         perror("inotify: read");
     if (directory->wasDeleted)
-        RLFileDescriptorInvalidate(f); /* nothing more will come */
+        RLFileDescriptorInvalidate(f); /* no more events will follow */
     else
         RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
 }

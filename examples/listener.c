@@ -1,5 +1,5 @@
-/* listener.c - a server at three addresses: a port of TCP, a name, and a socket of the program's own, as one that systemd hands over.
- * The server has one client at a time: the others wait in the queues of the listeners. */
+/* listener.c - a server that listens on three addresses: a TCP port, a UNIX socket name, and an existing socket, as
+ * systemd passes it. The server handles one client at a time; the others wait in the listeners' backlogs. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <netinet/in.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { listenerCount = 3, clientCount = 6 };
 static RLListenerRef listeners[listenerCount];
-static int waiting, most, served; /* clients at a time, and all of them */
+static int waiting, most, served; /* current clients, their maximum, and those that are done */
 
 static void setEnabled(int enabled)
 {
@@ -25,7 +25,7 @@ static void closeAll(void)
 
 static void serve(RLStreamRef stream, const RLStreamEvent *event, void *info)
 {
-    (void)event, (void)info; /* the client has closed, since what it sends is forwarded */
+    (void)event, (void)info; /* the client has closed its end; what it sends is forwarded, and never reported here */
     waiting--;
     RLStreamClose(stream);
     setEnabled(1);
@@ -38,19 +38,19 @@ static void accepted(RLListenerRef listener, int descriptor, void *info)
     (void)info;
     if (RLListenerGetError(listener) != 0)
         printf("other clients have to wait: %s\n", strerror(RLListenerGetError(listener)));
-    setEnabled(0); /* until this one is done */
+    setEnabled(0); /* until this client is done */
     most = ++waiting > most ? waiting : most;
     RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, descriptor, 1, serve, NULL));
     setsockopt(RLStreamGetNativeDescriptor(stream), SOL_SOCKET, SO_KEEPALIVE, &(int){1},
-               sizeof(int));         /* as you like it */
-    RLStreamForward(stream, stream); /* what the client says is the answer */
+               sizeof(int));         /* socket options can be set as usual */
+    RLStreamForward(stream, stream); /* echoes what the client sends */
 }
 
 static void talk(RLStreamRef stream, const RLStreamEvent *event, void *answers)
 {
     if (event->type == kRLStreamEventOpenCompleted)
         return;
-    *(int *)answers += event->length == 5 && memcmp(event->bytes, "hello", 5) == 0; /* or an error */
+    *(int *)answers += event->length == 5 && memcmp(event->bytes, "hello", 5) == 0; /* otherwise an error */
     RLStreamClose(stream);
 }
 

@@ -1,4 +1,4 @@
-/* loop-observer.c - what a run loop does, told by the loop itself (listing 3-1 of the guide).
+/* loop-observer.c - what a run loop does, as its observer sees it (listing 3-1 of the guide).
  *
  * A thread adds an observer of all six activities and a repeating timer to its loop, and runs it for two ticks. */
 #include <RunLoop/RunLoop.h>
@@ -21,13 +21,13 @@ enum { activityCount = sizeof activities / sizeof activities[0] };
 typedef struct Log {
     int calls[activityCount]; /* how often each activity was seen */
     int ticks;
-    int sleeps; /* how often nothing was due in BeforeWaiting */
+    int sleeps; /* how often the loop was idle at BeforeWaiting */
     RLRunLoopActivity first, last;
     RLRunLoopRunResult result;
     int observerIsFine;
 } Log;
 
-/* One function for all activities; `activity` says which one it is. */
+/* One callback for all activities; `activity` tells them apart. */
 static void observe(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
 {
     Log *log = info;
@@ -39,7 +39,7 @@ static void observe(RLRunLoopObserverRef observer, RLRunLoopActivity activity, v
         }
     }
     if (activity == kRLRunLoopBeforeWaiting && RLRunLoopIsIdleInMode(kRLRunLoopDefaultMode))
-        log->sleeps++; /* a late timer may be due by now */
+        log->sleeps++; /* not idle if a late timer is already due */
     if (log->first == 0)
         log->first = activity;
     log->last = activity;
@@ -54,7 +54,7 @@ static void tick(RLRunLoopTimerRef timer, void *info)
         RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-/* What the observer itself can tell. */
+/* Checks what the observer reports about itself. */
 static int checkObserver(RLRunLoopRef loop, RLRunLoopObserverRef observer, Log *log)
 {
     RLRunLoopObserverContext context = {.version = 0};
@@ -68,7 +68,7 @@ static int checkObserver(RLRunLoopRef loop, RLRunLoopObserverRef observer, Log *
 static void *threadMain(void *argument)
 {
     Log *log = argument;
-    RLRunLoopRef loop = RLRunLoopGetCurrent(); /* made on first use; Get rule: not ours to release */
+    RLRunLoopRef loop = RLRunLoopGetCurrent(); /* created on first use; Get rule: must not be released */
 
     RLRunLoopObserverContext observerContext = {.info = log};
     RLRunLoopObserverRef observer =
@@ -87,10 +87,10 @@ static void *threadMain(void *argument)
     }
     if (timer != NULL) {
         RLRunLoopTimerInvalidate(timer);
-        RLRelease(timer); /* Create rule: ours. The loop held its own reference while the timer was in it. */
+        RLRelease(timer); /* Create rule: owned here. The loop held its own reference while the timer was in it. */
     }
     if (observer != NULL) {
-        RLRunLoopObserverInvalidate(observer); /* for good; removes it, too */
+        RLRunLoopObserverInvalidate(observer); /* permanent; also removes it from the loop */
         RLRelease(observer);
     }
     return NULL;

@@ -1,6 +1,6 @@
 /* loop-thread.c - the skeleton of a thread that lives in its run loop (listing 3-2 of the guide).
  *
- * The thread runs the loop again and again and looks each time why it returned: all four results occur. */
+ * The thread runs the loop repeatedly and checks why each run returned. All four results occur. */
 #include <RunLoop/RunLoop.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -16,7 +16,7 @@ typedef struct Worker {
 static void performWork(void *info)
 {
     Worker *worker = info;
-    /* Inside a callback the loop is at work, so it does not wait. */
+    /* During a callback the loop is not waiting. */
     if (!RLRunLoopIsWaiting(RLRunLoopGetCurrent()))
         worker->performed++;
     puts("thread: the source is performed");
@@ -33,20 +33,20 @@ static void *skeletonThreadMain(void *argument)
     Worker *worker = argument;
     RLRunLoopRef loop = RLRunLoopGetCurrent();
 
-    /* Set up: a loop needs at least one source or timer, or it returns at once. */
+    /* Set up: without a source or timer, a run returns immediately. */
     RLRunLoopSourceContext context = {.info = worker, .perform = performWork};
     RLRunLoopSourceRef source = RLRunLoopSourceCreate(kRLAllocatorDefault, 0, &context);
     if (source != NULL) {
         RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
-        RLRunLoopSourceSignal(source); /* some work is there from the start */
+        RLRunLoopSourceSignal(source); /* there is work from the start */
     }
-    RLRetain(loop); /* for main, which may use it after this thread is gone */
+    RLRetain(loop); /* for main, which may use the loop after this thread has exited */
     worker->loop = loop;
 
     RLTimeInterval seconds = 0.1;
     int done = 0;
     do {
-        /* Run until a source was handled or the time is over. */
+        /* Run until a source was handled or the time has elapsed. */
         RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, seconds, 1);
         worker->results[result]++;
         switch (result) {
@@ -85,8 +85,8 @@ int main(void)
     }
     sem_wait(&worker.idle);
     puts("main:   the thread is idle; stop its loop");
-    /* RLRunLoopStop(worker.loop) would be lost if the thread is just between two runs.
-     * A function posted to the loop is not: it waits for the next run. */
+    /* RLRunLoopStop(worker.loop) would have no effect between two runs. A function posted to the loop is not lost:
+     * it waits for the next run. */
     int posted = RLRunLoopPostFunction(worker.loop, kRLRunLoopDefaultMode, stopCurrentLoop, NULL);
     if (!posted || pthread_join(thread, NULL) != 0)
         return 1;

@@ -1,7 +1,8 @@
-/* main-loop.c - the main thread serves whatever other threads ask of it, though its loop has no source and no timer.
+/* main-loop.c - a main thread that serves requests of other threads, although its loop has no source and no timer.
  *
- * RLRunLoopRun() would return at once: the loop is empty. RLRunLoopRunAsCF(), which programs that are compiled with the
- * headers of CoreFoundation/ know as CFRunLoopRun(), waits in the main thread until another one stops it. */
+ * RLRunLoopRun() would return immediately, because the loop is empty. RLRunLoopRunAsCF(), which programs compiled
+ * with the headers in CoreFoundation/ know as CFRunLoopRun(), waits in the main thread until another thread stops
+ * it. */
 #include <RunLoop/RunLoop.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ static void *worker(void *info)
     (void)info;
     if (!RLRunLoopPerformFunctionAndWait(mainLoop, kRLRunLoopCommonModes, answer, "worker", 60))
         puts("nobody answered");
-    RLRunLoopStop(mainLoop); /* it runs: it has just answered */
+    RLRunLoopStop(mainLoop); /* the loop is still running: it has just answered */
     return NULL;
 }
 

@@ -1,7 +1,7 @@
 /* main-queue.c - libdispatch's main queue, served by the main loop.
  *
- * Linked with -ldispatch, the program serves the main queue from its run loop; without it, as here, the library says that
- * there is no such queue. Nothing else depends on it. */
+ * If the program is linked with -ldispatch, its run loop serves the main queue. Without it, as here, the library
+ * reports that there is no such queue. Everything else works in the same way. */
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
 #include <stdio.h>

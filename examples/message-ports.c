@@ -1,8 +1,8 @@
 /* message-ports.c - a worker thread and the main thread find each other by name.
  *
- * Listings 3-16 to 3-19 of Apple's threading guide: a port is registered under a name, the main thread spawns a worker and
- * gives it that name, the worker makes a port of its own and checks in with its name, and the main thread sends it
- * requests. The same calls work between two programs: see calculator/. */
+ * Listings 3-16 to 3-19 of Apple's threading guide: the main thread registers a port under a name and spawns a
+ * worker, which knows that name. The worker creates its own port and checks in with its name. The main thread then
+ * sends it requests. The same functions work between two programs: see calculator/. */
 #include <RunLoop/RunLoop.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ static RLDataRef handle_work(RLMessagePortRef local, int32_t msgid, RLDataRef da
     if (msgid == EXIT) {
         printf("worker: told to exit\n");
         RLRunLoopStop(RLRunLoopGetCurrent());
-        return NULL; /* the sender gets NULL */
+        return NULL; /* no reply data: the sender receives NULL */
     }
     RLIndex length = RLDataGetLength(data);
     uint8_t *loud = malloc((size_t)length + 1);
@@ -34,7 +34,7 @@ static RLDataRef handle_work(RLMessagePortRef local, int32_t msgid, RLDataRef da
     }
     RLDataRef reply = RLDataCreate(NULL, loud, length);
     free(loud);
-    return reply; /* the library sends it and releases it */
+    return reply; /* the library sends and releases it */
 }
 
 static void *worker_main(void *info)
@@ -45,7 +45,7 @@ static void *worker_main(void *info)
         perror("worker: no main thread");
         return NULL;
     }
-    /* A port can be made first and named later; the name is what others need. */
+    /* A port can be created first and named later. Others find it by its name. */
     RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NULL, handle_work, NULL, NULL);
     RLStringRef name = RLSTR("com.example.worker");
     if (port == NULL || !RLMessagePortSetName(port, name)) {
@@ -58,7 +58,7 @@ static void *worker_main(void *info)
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
     RLRelease(source);
 
-    /* Without a reply mode the request is only sent. */
+    /* Without a reply mode the call only sends the request. */
     const char *text = RLStringGetCStringPtr(RLMessagePortGetName(port), kRLStringEncodingUTF8);
     RLDataRef data = RLDataCreate(NULL, (const uint8_t *)text, (RLIndex)strlen(text));
     int32_t result = RLMessagePortSendRequest(mainPort, CHECK_IN, data, 1, 0, NULL, NULL);

@@ -19,7 +19,7 @@ static uint64_t callsOf(const RLTraceMetrics *metrics)
     return sum;
 }
 
-/* metrics -v also prints times, which differ from run to run. */
+/* `metrics -v` also prints times, which differ from run to run. */
 int main(int count, char **arguments)
 {
     (void)arguments;

@@ -1,15 +1,15 @@
-/* modes.c - a mode is a set of sources and timers: a run of the loop in a mode serves those, and no others.
+/* modes.c - a mode is a set of sources and timers. A run of the loop in a mode serves these and no others.
  *
- * A custom mode, the common modes, and a nested run: a question is asked in a mode of its own, and until it is
- * answered, ordinary work waits while the clock, being in the common modes, goes on. */
+ * Shows a custom mode, the common modes, and a nested run. A question is asked in its own mode: until it is
+ * answered, ordinary work waits, while the clock, which is in the common modes, continues. */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 #include <string.h>
 
 typedef struct Program {
-    RLRunLoopSourceRef ordinary; /* default mode only */
-    RLRunLoopSourceRef answer;   /* "question" mode only */
-    RLRunLoopSourceRef clock;    /* common modes: default, and "question" once it is made common */
+    RLRunLoopSourceRef ordinary; /* in the default mode only */
+    RLRunLoopSourceRef answer;   /* in the "question" mode only */
+    RLRunLoopSourceRef clock;    /* in the common modes: the default mode, and "question" once that is made common */
     char log[32];                /* one letter per event */
     int nested;                  /* result of the nested run */
 } Program;
@@ -38,7 +38,7 @@ static void performAnswer(void *info)
 {
     Program *program = info;
     note(program, 'a', "    the answer is here; stop the loop");
-    /* Stops the innermost run only: the nested one. The outer run goes on. */
+    /* Stops the innermost run only: the nested one. The outer run continues. */
     RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
@@ -50,7 +50,7 @@ static void tellMode(void *info)
     RLRelease(mode);
 }
 
-/* Called by the loop in default mode; runs the same loop again, in another mode. */
+/* Called by the loop in the default mode; runs the same loop again, in another mode. */
 static void ask(void *info)
 {
     Program *program = info;
@@ -81,7 +81,7 @@ static void removeSource(RLRunLoopSourceRef source)
 int main(void)
 {
     RLRunLoopRef loop = RLRunLoopGetCurrent();
-    const RLRunLoopMode question = RLSTR("question"); /* a mode comes to be when something is added to it */
+    const RLRunLoopMode question = RLSTR("question"); /* a mode is created when something is added to it */
     Program program = {.log = ""};
     program.ordinary = addSource(&program, 1, performOrdinary, kRLRunLoopDefaultMode);
     program.clock = addSource(&program, 2, performClock, kRLRunLoopCommonModes);
@@ -90,7 +90,7 @@ int main(void)
         perror("modes");
         return 1;
     }
-    /* The clock alone does not keep a run going: in a mode without another source a run is Finished at once. */
+    /* The clock alone does not keep a run going: in a mode with no other source, a run finishes immediately. */
     RLRunLoopSourceSetKeepsModeRunning(program.clock, 0);
 
     puts("all three are signalled; one pass in \"question\" mode, which is not a common mode yet:");
@@ -121,12 +121,12 @@ int main(void)
     ok = ok && strcmp(program.log, "aoc?ca!o") == 0 && program.nested == kRLRunLoopRunStopped &&
          outer == kRLRunLoopRunTimedOut;
 
-    /* What a source tells about itself. */
+    /* What a source reports about itself. */
     RLRunLoopSourceContext context = {.version = 0};
     RLRunLoopSourceGetContext(program.clock, &context);
     ok = ok && RLRunLoopSourceGetOrder(program.clock) == 2 && context.info == &program;
 
-    /* A mode with nothing in it: the run returns at once. */
+    /* A run in an empty mode returns immediately. */
     ok = ok && RLRunLoopRunInMode(RLSTR("empty"), 10.0, 0) == kRLRunLoopRunFinished;
     removeSource(program.ordinary);
     removeSource(program.clock);

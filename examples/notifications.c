@@ -1,8 +1,8 @@
-/* notifications.c - a notification centre: the poster does not know the observers.
+/* notifications.c - a notification center: the poster does not know the observers.
  *
- * A thermometer posts what it measures; a display hears of every reading, an alarm of one thermometer only. The callbacks
- * run inside the post, on the thread that posts. Another thread posts on the main loop by having a function performed
- * there, so that the observers need no locks. */
+ * A thermometer posts its readings. A display observes all readings, an alarm those of one thermometer. The
+ * callbacks run inside the post, on the posting thread. A second thread has the main loop perform a function that
+ * posts, so that the observers need no locks. */
 #include <RunLoop/RunLoop.h>
 #include <pthread.h>
 #include <stdio.h>

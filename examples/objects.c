@@ -1,4 +1,4 @@
-/* objects.c - sets, and the small objects that go into collections: numbers, truth values, dates, data. */
+/* objects.c - sets, and the small objects that collections contain: numbers, truth values, dates, data. */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,7 +74,7 @@ static void data(void)
     RLMutableDataRef bytes = RLDataCreateMutable(NULL, 0);
     RLDataAppendBytes(bytes, (const uint8_t *)"receipt 7", 9);
     RLDataReplaceBytes(bytes, (RLRange){8, 1}, (const uint8_t *)"12", 2);
-    RLDataIncreaseLength(bytes, 1); /* a 0 behind it */
+    RLDataIncreaseLength(bytes, 1); /* appends a 0 byte */
     memcpy(RLDataGetMutableBytePtr(bytes), "R", 1);
     RLMutableDataRef longer = RLDataCreateMutableCopy(NULL, 64, bytes);
     RLDataDeleteBytes(longer, (RLRange){0, 8});

@@ -1,6 +1,6 @@
-/* perform-on-thread.c - calling functions on another thread's loop: at once, waited for, later, or not at all.
- *
- * What Cocoa calls performSelector:onThread:waitUntilDone:, …afterDelay: and cancelPreviousPerformRequests. */
+/* perform-on-thread.c - calling functions on another thread's loop: immediately, waiting for the result, after a
+ * delay, or cancelled. Cocoa's counterparts are performSelector:onThread:waitUntilDone:, …afterDelay: and
+ * cancelPreviousPerformRequests. */
 #define _POSIX_C_SOURCE 200809L /* strdup */
 #include <RunLoop/RunLoop.h>
 #include <pthread.h>
@@ -10,11 +10,11 @@
 #include <string.h>
 
 typedef struct Worker {
-    RLRunLoopRef loop; /* retained by the thread for main, before `ready` is posted */
-    sem_t ready;       /* the loop may be used */
+    RLRunLoopRef loop; /* retained for main by the thread before it posts `ready` */
+    sem_t ready;       /* the loop can be used */
     sem_t holding;     /* hold() has begun */
-    sem_t goOn;        /* hold() may end */
-    int sum;           /* touched by the worker's thread only, and read after a wait or the join */
+    sem_t goOn;        /* hold() may return */
+    int sum;           /* written by the worker's thread only; main reads it after waiting, or after the join */
 } Worker;
 
 typedef struct Addition {
@@ -46,10 +46,7 @@ static void printOwned(void *info) { printf("worker: %s\n", info != NULL ? (cons
 
 static void print(void *info) { printf("main:   %s\n", (const char *)info); }
 
-static void keepAlive(void *info)
-{
-    (void)info; /* never signalled; a source in the loop is what keeps it from being Finished */
-}
+static void keepAlive(void *info) { (void)info; /* never signalled; its source only keeps the loop from finishing */ }
 
 static void *workerMain(void *argument)
 {
@@ -88,27 +85,28 @@ int main(void)
     }
     sem_wait(&worker.ready);
 
-    /* 1. Queue, then wake. Queueing alone leaves a sleeping loop asleep, which is right for several in a row. */
+    /* 1. Queue, then wake. Queueing alone does not wake a sleeping loop, so several functions can share one wake-up. */
     Addition one = {&worker, 1}, two = {&worker, 2}, three = {&worker, 3}, four = {&worker, 4};
     int ok = expect(RLRunLoopPerformFunction(worker.loop, mode, add, &one), "PerformFunction");
     RLRunLoopWakeUp(worker.loop);
-    /* 2. Both in one call. */
+    /* 2. Queue and wake in one call. */
     ok &= expect(RLRunLoopPostFunction(worker.loop, mode, add, &two), "PostFunction");
-    /* With a release function the request owns its info. */
+    /* With a release function, the request owns its info. */
     char *owned = strdup("this text was handed over, and is freed now"), *posted = strdup("and so was this one");
     if (!RLRunLoopPerformFunctionWithRelease(worker.loop, mode, printOwned, owned, free))
-        free(owned); /* it was not queued, so it is still ours */
+        free(owned); /* it was not queued, so the caller still owns it */
     if (!RLRunLoopPostFunctionWithRelease(worker.loop, mode, printOwned, posted, free))
         free(posted);
-    /* 3. Wait until it was called. Calls are made in order, so those above are done as well. Where each microsecond
-     *    counts, the loop can watch for new work a while before it sleeps, at the price of a busy processor. */
+    /* 3. Wait until the function was called. Functions are called in order, so the ones queued above are done as
+     * well. Where every microsecond counts, a loop can spin for a while before it sleeps, at the price of a busy
+     * processor. */
     RLRunLoopSetSpinInterval(worker.loop, 50e-6);
     ok &= expect(RLRunLoopGetSpinInterval(worker.loop) == 50e-6, "the spin interval");
     ok &= expect(RLRunLoopPerformFunctionAndWait(worker.loop, mode, add, &three, 10.0), "AndWait");
     printf("main:   waited for the last one; the sum is %d\n", worker.sum);
     ok &= expect(worker.sum == 6, "the sum after waiting");
 
-    /* 4. Wait, but not for ever. After a timeout the function is withdrawn, so `four` may leave the stack. */
+    /* 4. Wait, but with a limit. After a timeout the function is withdrawn, so `four` may go out of scope. */
     ok &= expect(RLRunLoopPostFunction(worker.loop, mode, hold, &worker), "PostFunction hold");
     sem_wait(&worker.holding);
     int called = RLRunLoopPerformFunctionAndWait(worker.loop, mode, add, &four, 0.05);
@@ -116,10 +114,10 @@ int main(void)
     ok &= expect(!called, "a timeout");
     sem_post(&worker.goOn);
 
-    /* 5. On the loop's own thread there is nothing to wait for: it is called at once. */
+    /* 5. On the loop's own thread there is nothing to wait for: the function is called immediately. */
     ok &= expect(RLRunLoopPerformFunctionAndWait(RLRunLoopGetMain(), mode, print, "called at once", 0), "own");
 
-    /* 6. Later, here on main; and what was asked for can be cancelled, by function and info or by info alone. */
+    /* 6. Later, here on main. A delayed call can be cancelled, by function and info or by info alone. */
     char cancelled[] = "never printed";
     RLRunLoopRef loop = RLRunLoopGetCurrent();
     ok &= expect(RLRunLoopPerformFunctionAfterDelay(loop, mode, print, "after 0.02 s", 0.02), "delay");
@@ -132,7 +130,7 @@ int main(void)
     ok &= expect(first == 1 && rest == 1, "the number of cancelled calls");
     ok &= expect(RLRunLoopRunInMode(mode, 10.0, 0) == kRLRunLoopRunStopped, "stopped by the last delayed function");
 
-    /* 7. The end: stop is a function like any other, so it comes after all that was posted before it. */
+    /* 7. Shut down: stop is posted like any other function, so it is called after everything posted before it. */
     ok &= expect(RLRunLoopPostFunction(worker.loop, mode, stop, NULL), "PostFunction stop");
     pthread_join(thread, NULL);
     RLRelease(worker.loop);

@@ -1,8 +1,8 @@
-/* pidfd.c - child processes watched through pidfds: their end becomes a call on the loop, without SIGCHLD and without a
- * thread that waits.
+/* pidfd.c - watching child processes through pidfds: the exit of a child becomes a callback on the loop, without
+ * SIGCHLD and without a waiting thread.
  *
- * A pidfd is readable when its process has ended. Three children hold on until they are told to end; each end that is
- * heard of makes us tell the next one. */
+ * A pidfd becomes readable when its process exits. Three children run until they are told to exit. The callback for
+ * each exit tells the next child to exit. */
 #define _GNU_SOURCE /* syscall, P_PIDFD */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
@@ -14,14 +14,14 @@ enum { childCount = 3 };
 
 typedef struct Child {
     const char *name;
-    int status;   /* what it will end with */
-    int goOn;     /* the writing end of a pipe; closing it tells the child to end */
-    int wasHeard; /* of its end */
+    int status;   /* its exit status */
+    int goOn;     /* write end of a pipe; closing it tells the child to exit */
+    int wasHeard; /* its exit, with the expected status */
     struct Child *next;
-    RLFileDescriptorRef watched; /* closes the pidfd when it is invalidated */
+    RLFileDescriptorRef watched; /* closes the pidfd when invalidated */
 } Child;
 
-/* Called once, on the loop's thread, after the child has ended: callbacks of descriptor objects are one-shot. */
+/* Called once, on the loop's thread, after the child has exited: callbacks of descriptor objects are one-shot. */
 static void childEnded(RLFileDescriptorRef f, RLOptionFlags types, void *info)
 {
     Child *child = info;
@@ -33,14 +33,14 @@ static void childEnded(RLFileDescriptorRef f, RLOptionFlags types, void *info)
     }
     child->wasHeard = how.si_code == CLD_EXITED && how.si_status == child->status;
     printf("the %s child has ended with status %d\n", child->name, how.si_status);
-    RLFileDescriptorInvalidate(f); /* takes its source out of the loop, and closes the pidfd */
+    RLFileDescriptorInvalidate(f); /* removes its source from the loop, and closes the pidfd */
     if (child->next != NULL) {
         printf("the %s child is told to end\n", child->next->name);
         close(child->next->goOn);
     }
 }
 
-/* The child: waits until the writing end is closed everywhere. */
+/* The child's main function: waits until all copies of the write end are closed. */
 static void live(int pipeEnd, int status)
 {
     char byte;
@@ -57,7 +57,7 @@ static int start(Child *children, int number)
         return 0;
     pid_t pid = fork();
     if (pid == 0) {
-        for (int other = number + 1; other < childCount; other++) /* those that were started before this one */
+        for (int other = number + 1; other < childCount; other++) /* write ends of the children started earlier */
             close(children[other].goOn);
         close(ends[1]);
         live(ends[0], child->status);
@@ -66,21 +66,21 @@ static int start(Child *children, int number)
     child->goOn = ends[1];
     if (pid < 0)
         return 0;
-    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* Linux 5.3; glibc 2.36 has a function for it */
+    int pidfd = (int)syscall(SYS_pidfd_open, pid, 0); /* since Linux 5.3; glibc has a wrapper since 2.36 */
     if (pidfd < 0)
         return 0;
 
     RLFileDescriptorContext context = {.info = child};
     child->watched = RLFileDescriptorCreate(kRLAllocatorDefault, pidfd, 1, childEnded, &context);
     if (child->watched == NULL) {
-        close(pidfd); /* it was not taken over */
+        close(pidfd); /* ownership was not transferred */
         return 0;
     }
     RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(kRLAllocatorDefault, child->watched, 0);
     if (source == NULL)
         return 0;
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
-    RLRelease(source); /* the object keeps it */
+    RLRelease(source); /* the descriptor object keeps it */
     RLFileDescriptorEnableCallBacks(child->watched, kRLFileDescriptorReadCallBack);
     return 1;
 }
@@ -109,7 +109,7 @@ int main(void)
     puts("no child is left, so the loop has finished");
 
     for (Child *child = children; child < children + childCount; child++) {
-        /* An invalid object is still an object: it has a type, but no descriptor and no info any more. */
+        /* An invalid object still has a type, but no descriptor and no info. */
         RLFileDescriptorContext context = {.version = 0};
         RLFileDescriptorGetContext(child->watched, &context);
         ok = ok && child->wasHeard && RLGetTypeID(child->watched) == RLFileDescriptorGetTypeID() &&

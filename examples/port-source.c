@@ -1,6 +1,7 @@
 /* port-source.c - a version-1 source: the loop watches a file descriptor and calls perform while it is readable.
  *
- * Level-triggered: the loop never reads the descriptor. If perform leaves bytes in the pipe, it is called again. */
+ * The source is level-triggered: the loop never reads the descriptor. If perform leaves data in the pipe, it is
+ * called again. */
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
 #include <pthread.h>
@@ -19,7 +20,7 @@ typedef struct Reader {
     int sawEnd;
 } Reader;
 
-/* Asked by the loop whenever it needs the descriptor. */
+/* Called by the loop whenever it needs the descriptor. */
 static int readerGetPort(void *info)
 {
     Reader *reader = info;
@@ -32,7 +33,7 @@ static void readerPerform(void *info)
     char bytes[4]; /* small on purpose */
     ssize_t count = read(reader->fd, bytes, sizeof bytes);
     if (count < 0) {
-        if (errno != EINTR && errno != EAGAIN) { /* else: still readable, so the loop calls again */
+        if (errno != EINTR && errno != EAGAIN) { /* otherwise still readable, so the loop calls again */
             perror("port-source: read");
             RLRunLoopSourceInvalidate(reader->source);
         }
@@ -42,7 +43,7 @@ static void readerPerform(void *info)
     if (count == 0) {
         puts("perform: end of file; the source is invalidated");
         reader->sawEnd = 1;
-        /* Must be done: a descriptor at its end stays readable, and perform would be called for ever. */
+        /* Required: a descriptor at end-of-file stays readable, so perform would be called without end. */
         RLRunLoopSourceInvalidate(reader->source);
         return;
     }
@@ -64,7 +65,7 @@ static void *writerMain(void *argument)
 {
     Writer *writer = argument;
     sem_wait(writer->goOn);
-    /* The loop is asleep now, or soon: the kernel wakes it. */
+    /* The loop is asleep, or about to sleep: the kernel wakes it. */
     if (write(writer->fd, " wake", strlen(" wake")) < 0)
         perror("port-source: write");
     close(writer->fd);
@@ -81,7 +82,7 @@ int main(void)
     }
     reader.fd = ends[0];
 
-    /* Readiness that is there before the source is added is seen, too. */
+    /* Data that arrives before the source is added is noticed, too. */
     if (write(ends[1], "run loops", strlen("run loops")) < 0) {
         perror("port-source: write");
         return 1;
@@ -94,7 +95,7 @@ int main(void)
         return 1;
     }
 
-    /* The version field tells the library which of the two context types it gets. */
+    /* The version field tells the library which of the two context types is passed. */
     RLRunLoopSourceContext1 context = {
         .version = 1,
         .info = &reader,
@@ -113,7 +114,7 @@ int main(void)
             break;
     }
     pthread_join(thread, NULL);
-    RLRunLoopSourceInvalidate(reader.source); /* before the descriptor is closed; harmless the second time */
+    RLRunLoopSourceInvalidate(reader.source); /* before the descriptor is closed; harmless if already invalid */
     RLRelease(reader.source);
     close(reader.fd);
     sem_destroy(&reader.firstMessageRead);

@@ -1,8 +1,8 @@
 /* ports.c - a worker thread checks in with the main thread, and both talk through ports.
  *
  * Listings 3-12 to 3-15 of Apple's threading guide: launchThread, handlePortMessage:, LaunchThreadWithPort: and
- * sendCheckinMessage:. The worker sends its own port as the reply port of its first message; from then on the main thread
- * sends it work, and it answers with the sums. */
+ * sendCheckinMessage:. The worker's first message has the worker's own port as its reply port. From then on the main
+ * thread sends it work, and the worker replies with the sums. */
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
 #include <pthread.h>
@@ -17,7 +17,7 @@ typedef struct Main {
     int sum;
 } Main;
 
-/* Sends a message to `to`, with at most two numbers in it. */
+/* Sends a message to `to` that contains up to two numbers. */
 static int send(RLPortRef to, RLPortRef replyTo, uint32_t messageID, const int *numbers, int count)
 {
     RLArrayRef components = NULL;
@@ -38,7 +38,7 @@ static int send(RLPortRef to, RLPortRef replyTo, uint32_t messageID, const int *
     return sent;
 }
 
-/* The numbers in a message: the library copies nothing, these are the sender's bytes. */
+/* Returns the numbers in a message. The library copies nothing: these are the sender's bytes. */
 static const int *numbers_of(RLPortMessageRef message)
 {
     return (const int *)RLDataGetBytePtr(RLArrayGetValueAtIndex(RLPortMessageGetComponents(message), 0));
@@ -84,7 +84,7 @@ static void *worker_main(void *info)
     RLRunLoopRun();
 
     if (RLPortGetInvalidationCallBack(port) == port_ended)
-        RLPortInvalidate(port); /* out of the loop; what waits in it is dropped */
+        RLPortInvalidate(port); /* leaves the loop; queued messages are dropped */
     RLRelease(port);
     return NULL;
 }
@@ -139,7 +139,7 @@ int main(void)
     RLRunLoopRun();
     pthread_join(worker, NULL);
 
-    if (send(self.workerPort, NULL, ADD, NULL, 0) || errno != EPIPE) /* its port is gone */
+    if (send(self.workerPort, NULL, ADD, NULL, 0) || errno != EPIPE) /* the worker's port is invalid */
         return 1;
     RLRelease(self.workerPort);
     RLPortInvalidate(port);

@@ -1,4 +1,4 @@
-/* probe.c - a probe counts what the loop does, and finds the callback that takes longest. */
+/* probe.c - a probe that counts what the loop does and finds the longest callback. */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 #include <time.h>
@@ -59,7 +59,7 @@ static void tick(RLRunLoopTimerRef timer, void *info)
 
 int main(void)
 {
-    /* The probe is not copied: it lives as long as the process. */
+    /* The probe is not copied: it must live as long as the process. */
     static const RLRunLoopProbe probe = {
         .willCall = willCall, .didCall = didCall, .willSleep = willSleep, .sent = sent};
     int ticks = 0;
@@ -71,7 +71,7 @@ int main(void)
     }
 
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
-    RLRunLoopRun(); /* until the timer and the functions are gone */
+    RLRunLoopRun(); /* until neither the timer nor a function is left */
     RLRunLoopSetProbe(NULL);
     RLRelease(timer);
 

@@ -1,10 +1,10 @@
-/* relay.c - a relay between a client and a server: what each sends is forwarded to the other, no faster than that one reads, and so
- * are the ends. The server takes its time for what the client sends. */
+/* relay.c - a relay between a client and a server. Data and end-of-stream are forwarded in both directions, no
+ * faster than the receiver reads. The server reads the client's data slowly. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <stdio.h>
 
-static RLStreamRef toServer; /* of the relay */
-static RLIndex heard, most;  /* bytes that have come to the server, that have ever waited in the relay */
+static RLStreamRef toServer; /* the relay's stream to the server */
+static RLIndex heard, most;  /* bytes received by the server; most bytes ever queued in the relay */
 static char port[8];
 
 static void relay(RLListenerRef listener, int descriptor, void *workers)
@@ -30,7 +30,7 @@ static void serve(RLStreamRef stream, const RLStreamEvent *event, void *info)
 static void acceptRelay(RLListenerRef listener, int descriptor, void *info)
 {
     RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, descriptor, 1, serve, info));
-    RLStreamSetReadCount(stream, 1000); /* small pieces, and so many calls */
+    RLStreamSetReadCount(stream, 1000); /* small chunks, so that there are many callbacks */
     RLListenerClose(listener);
 }
 
@@ -46,7 +46,7 @@ static void hear(RLStreamRef stream, const RLStreamEvent *event, void *info)
 int main(void)
 {
     static uint8_t bytes[5000000];
-    RLListenerContext context = {.info = RLWorkersCreate(NULL, 1)}; /* look names up */
+    RLListenerContext context = {.info = RLWorkersCreate(NULL, 1)}; /* for host name lookups */
     RLListenerRef front = RLScheduleSource(RLListenerCreateWithHost(NULL, NULL, NULL, relay, &context));
     RLListenerRef back = RLScheduleSource(RLListenerCreateWithHost(NULL, "localhost", NULL, acceptRelay, NULL));
     RLDataRef address = RLListenerCopyAddress(front);

@@ -1,5 +1,5 @@
-/* resolve.c - the addresses of hosts without blocking the loop; and a time limit that is too
- * short, since a work in front keeps the only thread.
+/* resolve.c - looking up host addresses without blocking the loop; and a time limit that expires because earlier
+ * work occupies the only thread.
  *
  * Compile with -lrunloop-kit -lrunloop. */
 #define _POSIX_C_SOURCE 200809L /* getaddrinfo's hints, inet_ntop */
@@ -26,7 +26,7 @@ static void resolved(RLHostResolveRef resolve, RLArrayRef addresses, int error, 
     }
     query->count = RLArrayGetCount(addresses);
     for (RLIndex i = 0; i < query->count; i++) {
-        /* RLSocketConnectToAddress() would take the data as it is. */
+        /* RLSocketConnectToAddress() accepts this data as it is. */
         const struct sockaddr_in *address = (const void *)RLDataGetBytePtr(RLArrayGetValueAtIndex(addresses, i));
         char text[INET_ADDRSTRLEN];
         if (address->sin_family == AF_INET && inet_ntop(AF_INET, &address->sin_addr, text, sizeof text) != NULL)
@@ -37,15 +37,15 @@ static void resolved(RLHostResolveRef resolve, RLArrayRef addresses, int error, 
 static void ask(RLWorkersRef workers, Query *query, RLTimeInterval timeout)
 {
     RLWorkContext context = {.info = query};
-    /* Figures need no network: a program leaves AI_NUMERICHOST out. */
+    /* Numeric addresses need no network. A real program omits AI_NUMERICHOST. */
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
     RLHostResolveRef resolve =
         RLScheduleSource(RLHostResolveCreate(NULL, query->name, "80", &hints, timeout, resolved, &context));
-    if (resolve == NULL || !RLWorkersSubmit(workers, resolve)) /* the loop keeps it until it has called */
+    if (resolve == NULL || !RLWorkersSubmit(workers, resolve)) /* kept by the loop until its callback is called */
         perror("resolve");
 }
 
-/* Keeps its thread until it is not wanted any more. */
+/* Occupies its thread until it is cancelled. */
 static void keepThread(RLWorkRef work, void *info)
 {
     (void)info;
@@ -70,7 +70,7 @@ int main(void)
              queries[1].error == EAI_NONAME && queries[2].error == kRLHostResolveTimedOut;
 
     RLWorkCancel(work);
-    RLRelease(workers); /* waits for its thread */
+    RLRelease(workers); /* waits for the thread */
     RLRelease(work);
     return ok ? 0 : 1;
 }

@@ -41,7 +41,7 @@ int main(void)
 {
     rl = RLRunLoopGetCurrent();
 
-    /* sd-event waits, the run loop is its guest. */
+    /* sd-event waits, with the run loop as its guest. */
     sd_event *event;
     RLSdEventGuest *guest;
     if (sd_event_new(&event) < 0 || (guest = RLSdEventAttach(event, kRLRunLoopDefaultMode, stopped, event)) == NULL) {
@@ -53,7 +53,7 @@ int main(void)
     RLSdEventDetach(guest);
     sd_event_unref(event);
 
-    /* The run loop waits, sd-event is its guest. */
+    /* The run loop waits, with sd-event as its guest. */
     RLSdEventRef sd;
     if (result < 0 || sd_event_new(&event) < 0 || (sd = RLSdEventAdd(event, kRLRunLoopCommonModes)) == NULL) {
         perror("sd-event");

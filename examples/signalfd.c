@@ -1,10 +1,10 @@
 /* signalfd.c - signals delivered as events: no handler that interrupts the program, so a callback may do anything.
  *
- * The signals are blocked, the kernel keeps them, and a signalfd gives them out. Block them before any thread is made:
- * a thread that does not block them would be interrupted after all.
+ * The signals are blocked, so the kernel queues them, and a signalfd returns them. Block them before any thread is
+ * created: a thread that does not block them would still be interrupted.
  *
- * Child processes inherit the mask, and would not hear of SIGTERM: give them the old one back, as here with posix_spawn,
- * or by sigprocmask() between fork() and exec(). */
+ * Child processes inherit the mask, so SIGTERM would not reach them. Restore the old mask for them, with posix_spawn
+ * as here or with sigprocmask() between fork() and exec(). */
 #define _GNU_SOURCE /* sigqueue, SIGRTMIN */
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 typedef struct Heard {
     int user;    /* SIGUSR1 */
     int queued;  /* SIGRTMIN */
-    int sum;     /* of the numbers that came with them */
+    int sum;     /* of the values that were sent with them */
     int strange; /* anything else */
 } Heard;
 
@@ -40,7 +40,7 @@ static void hear(const struct signalfd_siginfo *signal, Heard *heard)
     }
 }
 
-/* Called on the loop's thread, as any callback. Takes all signals that are there, then asks to be called again. */
+/* Called on the loop's thread, like any callback. Reads all pending signals, then enables itself again. */
 static void signalsReady(RLFileDescriptorRef f, RLOptionFlags types, void *info)
 {
     (void)types;
@@ -59,7 +59,8 @@ static void terminate(void *info)
     kill(getpid(), SIGTERM); /* as another program or a service manager would do */
 }
 
-/* Starts a program that sends itself SIGTERM, with the mask that this one had at first. */
+/* Starts a program that sends itself SIGTERM, with this program's original signal mask. Returns whether SIGTERM
+ * ended it. */
 static int childHearsSIGTERM(const sigset_t *oldMask)
 {
     char *arguments[] = {"sh", "-c", "kill -TERM $$; sleep 10", NULL}, *environment[] = {NULL};

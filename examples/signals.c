@@ -1,5 +1,5 @@
-/* signals.c - signals as callbacks: two owners of one signal that know nothing of each other, beside a handler of the
- * program's own; and SIGTERM as the way to end in good order.
+/* signals.c - signals as callbacks: two owners of one signal that do not know each other, next to the program's own
+ * handler; and SIGTERM as an orderly way to exit.
  *
  * Compile with -lrunloop-kit -lrunloop. */
 #define _POSIX_C_SOURCE 200809L /* sigaction, kill, sigqueue */
@@ -13,7 +13,7 @@ typedef struct Owner {
     long count; /* of its signals */
 } Owner;
 
-/* An ordinary callback: it may print, allocate, take locks, run the loop. */
+/* An ordinary callback: it may print, allocate, lock, and run the loop. */
 static void heard(RLSignalRef signal, const RLSignalInfo *information, void *info)
 {
     Owner *owner = info;
@@ -30,7 +30,7 @@ static void heard(RLSignalRef signal, const RLSignalInfo *information, void *inf
 
 static volatile sig_atomic_t handled;
 
-/* A handler interrupts the program wherever it is, and may do nearly nothing. */
+/* A signal handler interrupts the program anywhere, so it may do almost nothing. */
 static void handle(int number) { handled += number == SIGUSR1; }
 
 static RLSignalRef watch(int number, Owner *owner)

@@ -1,5 +1,6 @@
-/* socket-chat.c - a chat of lines: a server and three clients on one loop, and no call that waits. What one says goes to the
- * others. The server keeps what a client has not read yet, writes it when there is room, and disconnects slow clients. */
+/* socket-chat.c - a line-based chat: a server and three clients on one loop, without blocking calls. Each line is
+ * sent to the other clients. The server queues data for clients that read slowly, and disconnects those that are too
+ * slow. */
 #include <RunLoop/RunLoop.h>
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -18,8 +19,8 @@ static RLSocketRef addToLoop(RLSocketRef s)
 /* ---- The server ---- */
 
 static struct Member {
-    char line[128]; /* as much of what is being said as has come */
-    char news[512]; /* what has to be written */
+    char line[128]; /* the part of the current line received so far */
+    char news[512]; /* data that is still to be written */
     size_t lineLength, newsLength;
 } memberInfos[personCount];
 static RLSocketRef members[personCount];
@@ -46,15 +47,15 @@ static void serve(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, c
 {
     (void)address;
     struct Member *member = info;
-    if (type == kRLSocketWriteCallBack) { /* comes again and again while it is enabled: the flag says so */
+    if (type == kRLSocketWriteCallBack) { /* called again while it is enabled, because of the flag */
         RLIndex count = RLSocketSendBytes(s, NULL, (const uint8_t *)member->news, (RLIndex)member->newsLength);
-        if (count > 0) /* the rest stays for the next call */
+        if (count > 0) /* the rest stays for the next callback */
             memmove(member->news, member->news + count, member->newsLength -= (size_t)count);
         if (member->newsLength == 0)
             RLSocketDisableCallBacks(s, kRLSocketWriteCallBack);
         return;
     }
-    for (RLIndex i = 0; i < RLDataGetLength(data); i++) { /* data comes in pieces, which need not be lines */
+    for (RLIndex i = 0; i < RLDataGetLength(data); i++) { /* data arrives in chunks, which need not be lines */
         char byte = (char)RLDataGetBytePtr(data)[i];
         member->line[member->lineLength++] = byte != '\n' ? byte : 0;
         if (byte == '\n' || member->lineLength == sizeof member->line - 1) {
@@ -62,7 +63,7 @@ static void serve(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, c
             member->lineLength = 0;
         }
     }
-    if (RLDataGetLength(data) == 0) /* the end; after this call the socket invalidates itself */
+    if (RLDataGetLength(data) == 0) /* end of stream; the socket invalidates itself after this callback */
         tellAll(s, "* somebody has left");
 }
 
@@ -86,7 +87,7 @@ static struct Person {
     char heard[512];
 } people[personCount] = {{.name = "ann"}, {.name = "bob"}, {.name = "cat"}};
 
-/* Which client, having read which words, says what, or leaves (""). */
+/* Which client, having read which text, says what, or leaves (""). */
 static const struct Turn {
     int who;
     const char *heard, *says;
@@ -106,7 +107,7 @@ static void takePart(RLSocketRef s, RLSocketCallBackType type, RLDataRef address
     (void)address;
     struct Person *person = info;
     if (type == kRLSocketConnectCallBack) {
-        RLDataRef peer = data == NULL ? RLSocketCopyPeerAddress(s) : NULL; /* data: why it failed */
+        RLDataRef peer = data == NULL ? RLSocketCopyPeerAddress(s) : NULL; /* data: the reason of a failure */
         if (peer != NULL) {
             const struct sockaddr_in *in = (const void *)RLDataGetBytePtr(peer);
             printf("%s is connected to %s\n", person->name, inet_ntoa(in->sin_addr));
@@ -136,7 +137,7 @@ int main(void)
         RLSocketRef s = RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, kRLSocketConnectCallBack | kRLSocketDataCallBack,
                                        takePart, &context);
         RLSocketConnectToAddress(addToLoop(s), address, -1); /* -1: in the background */
-        RLRelease(s);                                        /* it lives until it is invalidated */
+        RLRelease(s);                                        /* the socket lives until it is invalidated */
     }
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until no socket is left */
     RLRelease(address);

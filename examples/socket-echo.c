@@ -1,7 +1,8 @@
-/* socket-echo.c - an echo server and 1 000 clients at once. The server's loop has a thread of its own, the clients are on main's.
+/* socket-echo.c - an echo server with 1 000 concurrent clients. The server's loop has its own thread; the clients
+ * are on main's loop.
  *
- * The server reads from a client or writes to it, never both: it reads no more from a client that does not take its echo,
- * so nothing piles up, however slow a client is. */
+ * The server either reads from a client or writes to it, never both. So it stops reading from a client that does not
+ * read its echo, and data does not pile up, however slow a client is. */
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +14,7 @@
 
 enum { clientCount = 1000, rounds = 3, textLength = 10000 };
 
-/* A socket lives until it is invalidated: no reference to it is needed. */
+/* A socket lives until it is invalidated, so the program keeps no reference to it. */
 static RLSocketRef addToLoop(RLSocketRef s)
 {
     RLRunLoopSourceRef source = s != NULL ? RLSocketCreateRunLoopSource(kRLAllocatorDefault, s, 0) : NULL;
@@ -27,10 +28,10 @@ static RLSocketRef addToLoop(RLSocketRef s)
 
 /* ---- The server ---- */
 
-static int accepted; /* touched by the server's thread only, and read after the join */
+static int accepted; /* used by the server's thread only; main reads it after the join */
 
 typedef struct Connection {
-    char bytes[4096]; /* from begin to end: read and not yet written back */
+    char bytes[4096]; /* from begin to end: read, but not yet written back */
     size_t begin, end;
 } Connection;
 
@@ -49,7 +50,7 @@ static void serve(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, c
             RLSocketDisableCallBacks(s, kRLSocketReadCallBack); /* until all of it is written */
             RLSocketEnableCallBacks(s, kRLSocketWriteCallBack);
         } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
-            RLSocketInvalidate(s); /* closes it, frees the connection, and takes the source out of the loop */
+            RLSocketInvalidate(s); /* closes it, frees the connection, and removes the source from the loop */
         }
     } else {
         ssize_t count = send(fd, connection->bytes + connection->begin, connection->end - connection->begin,
@@ -79,13 +80,13 @@ static void *serverMain(void *listener)
 
 /* ---- The clients ---- */
 
-static RLDataRef text; /* what each of them says */
+static RLDataRef text; /* what each client sends */
 
 typedef struct Client {
-    int heard, round; /* bytes of this round's text; rounds that are done */
+    int heard, round; /* bytes received of this round's text; completed rounds */
 } Client;
 
-/* A stream comes in pieces, which need not be those that were sent. */
+/* A stream arrives in chunks, which need not be the ones that were sent. */
 static void hear(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
 {
     (void)type, (void)address;
@@ -105,7 +106,7 @@ int main(void)
 {
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
-    limit.rlim_cur = limit.rlim_max; /* usually 1 024 at first, for the sake of select() */
+    limit.rlim_cur = limit.rlim_max; /* usually 1 024 by default, for compatibility with select() */
     setrlimit(RLIMIT_NOFILE, &limit);
 
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

@@ -1,4 +1,5 @@
-/* stalls.c - a watch names the callback that keeps its loop too long, and says what the loop does meanwhile. */
+/* stalls.c - a watchdog that names a callback that blocks its loop for too long, and explains what the loop is
+ * doing. */
 #define _POSIX_C_SOURCE 200809L
 #include <RunLoopTrace/RunLoopTrace.h>
 #include <semaphore.h>
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What the watch has found. */
+/* What the watchdog has found. */
 struct Found {
     RLRunLoopRef rl;
     char name[32];
@@ -15,7 +16,7 @@ struct Found {
     sem_t isFound;
 };
 
-/* Called on the watch's thread, while the callback is still running. */
+/* Called on the watchdog's thread, while the callback is still running. */
 static void stalled(const RLStall *stall, void *info)
 {
     struct Found *found = info;
@@ -34,7 +35,7 @@ static void stalled(const RLStall *stall, void *info)
 
 static void quick(RLRunLoopTimerRef timer, void *info) { (void)timer, (void)info; }
 
-/* A mistake: a callback that waits keeps all others of its loop waiting, too. Ten seconds at the most. */
+/* A bug: a callback that waits, and so delays all other callbacks of its loop. It waits for ten seconds at most. */
 static void slow(RLRunLoopTimerRef timer, void *info)
 {
     struct Found *found = info;
@@ -58,8 +59,8 @@ int main(void)
         return 1;
     }
 
-    /* Longer than 50 ms is too long. The signal makes stall->text end with a backtrace; `runloop explain` and SIGUSR2 ask the program at any
-       other time. */
+    /* More than 50 ms is too long. Because of the signal, stall->text ends with a backtrace. At any other time,
+       `runloop explain` and SIGUSR2 ask the program for an explanation. */
     if (!RLStallWatchSetSignal(SIGUSR1) || !RLStallWatchStart(0.05, stalled, &found) || !RLExplainStart(SIGUSR2)) {
         perror("stalls: watch");
         return 1;

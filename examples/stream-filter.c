@@ -1,14 +1,15 @@
-/* stream-filter.c - a filter of one's own between a stream and its descriptor: both ends send the key of a childish cipher first. */
+/* stream-filter.c - a custom filter between a stream and its descriptor: each end first sends its key of a toy
+ * cipher. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/socket.h>
 
-enum { XON = 0x11, XOFF = 0x13 }; /* of terminals: "go on", "wait" */
+enum { XON = 0x11, XOFF = 0x13 }; /* as in terminals: resume output, suspend output */
 
 typedef struct Cipher {
     const char *name;
-    uint8_t own, theirs; /* keys: what we write with, and what they do, once we know */
+    uint8_t own, theirs; /* keys: of the data we send; of the peer's data, once it is known */
 } Cipher;
 
 static void start(RLStreamRef stream, void *info)
@@ -21,14 +22,14 @@ static void receive(RLStreamRef stream, const uint8_t *bytes, RLIndex length, vo
 {
     Cipher *cipher = info;
     if (length == 0 && cipher->theirs != 0)
-        RLStreamFilterEnd(stream); /* this cipher has no goodbye: any end will do */
+        RLStreamFilterEnd(stream); /* this cipher has no closing message: any end is fine */
     if (length == 0)
         return;
     if (cipher->theirs == 0) {
         cipher->theirs = *bytes++;
         length--;
         if (cipher->theirs < 0x80) {
-            RLStreamFilterFail(stream, kRLStreamRefused, EPROTO); /* a letter is no key */
+            RLStreamFilterFail(stream, kRLStreamRefused, EPROTO); /* an ASCII character is not a key */
             return;
         }
         RLStreamFilterOpen(stream);
@@ -62,7 +63,7 @@ static void tell(RLStreamRef stream, const RLStreamEvent *event, void *info)
         break;
     case kRLStreamEventHasBytesAvailable:
         printf("%s hears: %.*s", cipher->name, (int)event->length, (const char *)event->bytes);
-        RLStreamShutdown(stream); /* once the answer is written */
+        RLStreamShutdown(stream); /* takes effect once the answer is written */
         break;
     case kRLStreamEventEndEncountered:
         RLStreamClose(stream);
@@ -81,7 +82,7 @@ static RLStreamRef begin(int fd, Cipher *cipher)
     RLStreamRef stream = RLStreamCreate(NULL, fd, 1, tell, &context);
     if (stream == NULL || !RLStreamSetFilter(stream, &filter))
         perror("stream-filter");
-    RLStreamSetReadDelimiter(stream, "\n", 1, 100); /* lines of what was deciphered */
+    RLStreamSetReadDelimiter(stream, "\n", 1, 100); /* lines of deciphered text */
     RLRunLoopAddSource(RLRunLoopGetCurrent(), stream, kRLRunLoopDefaultMode);
     return stream;
 }
@@ -94,14 +95,14 @@ int main(void)
     Cipher ann = {.name = "ann", .own = 0xA5}, bob = {.name = "bob", .own = 0x9C};
     RLStreamRef streams[] = {begin(ends[0], &ann), begin(ends[1], &bob)};
     RLStreamWrite(streams[0], "can you read this?\n", 19); /* waits for the keys */
-    RLStreamWrite(streams[1], "\023every \021word\n", 13); /* XOFF and XON between */
+    RLStreamWrite(streams[1], "\023every \021word\n", 13); /* with XOFF and XON */
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0);
-    int ok = result == kRLRunLoopRunFinished &&
-             RLStreamGetFilterInfo(streams[0], receive) == NULL; /* it went with the end */
+    int ok =
+        result == kRLRunLoopRunFinished && RLStreamGetFilterInfo(streams[0], receive) == NULL; /* removed at the end */
     RLRelease(streams[0]);
     RLRelease(streams[1]);
 
-    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || send(ends[1], "hello", 5, 0) != 5) /* knows of no cipher */
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0 || send(ends[1], "hello", 5, 0) != 5) /* a peer without cipher */
         return 1;
     ann.theirs = 0;
     streams[0] = begin(ends[0], &ann);

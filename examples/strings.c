@@ -1,4 +1,4 @@
-/* strings.c - making strings by a format, looking at their ends, and sending them as bytes. */
+/* strings.c - creating strings from a format, testing prefixes and suffixes, and converting strings to bytes. */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 
 static const char *text(RLStringRef string) { return RLStringGetCStringPtr(string, kRLStringEncodingUTF8); }
 
-/* A function of one's own with variable arguments hands them on as a va_list. */
+/* A variadic function of the program passes its arguments on as a va_list. */
 static void say(RLStringRef format, ...)
 {
     va_list arguments;
@@ -29,7 +29,8 @@ int main(void)
         RLStringHasSuffix(name, RLSTR(".8")) ? "yes" : "no");
     say(RLSTR("%d and %.2f"), (int)RLStringGetIntValue(RLSTR("42 apples")), RLStringGetDoubleValue(RLSTR("2.5 pears")));
 
-    /* To another program go bytes, without the 0; they may need three for each unit that RLStringGetLength counts. */
+    /* Bytes for another program, without a terminating 0. Each unit that RLStringGetLength counts may need three
+     * bytes. */
     RLStringRef place = RLSTR("Z\xC3\xBCrich");
     RLDataRef bytes = RLStringCreateExternalRepresentation(NULL, place, kRLStringEncodingUTF8, 0);
     RLDataRef ascii = RLStringCreateExternalRepresentation(NULL, place, kRLStringEncodingASCII, '?');

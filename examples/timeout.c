@@ -1,4 +1,4 @@
-/* timeout.c - a timeout that each event puts off: one timer, armed again and again. */
+/* timeout.c - a timeout that each event postpones: one timer, armed again and again. */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 
@@ -7,7 +7,7 @@ typedef struct Connection {
     int events, timeouts;
 } Connection;
 
-/* Called once each time the timer was armed and not put off. It is still valid: it waits to be armed again. */
+/* Called when the timer was armed and not postponed in time. The timer is still valid and can be armed again. */
 static void timedOut(RLRunLoopTimerRef timer, void *info)
 {
     Connection *connection = info;
@@ -16,16 +16,16 @@ static void timedOut(RLRunLoopTimerRef timer, void *info)
     if (connection->timeouts == 2)
         RLRunLoopStop(RLRunLoopGetCurrent());
     else
-        RLRunLoopTimerSetNextFireDelay(timer, 0.02); /* a last chance, shorter */
+        RLRunLoopTimerSetNextFireDelay(timer, 0.02); /* one more, shorter chance */
 }
 
-/* As a read callback would be. */
+/* Stands for a read callback. */
 static void eventCame(RLRunLoopTimerRef timer, void *info)
 {
     Connection *connection = info;
     if (++connection->events == 20)
         RLRunLoopTimerInvalidate(timer);
-    RLRunLoopTimerSetNextFireDelay(connection->timeout, 0.05); /* arms it, or puts it off */
+    RLRunLoopTimerSetNextFireDelay(connection->timeout, 0.05); /* arms the timer, or postpones it */
 }
 
 int main(void)
@@ -33,7 +33,7 @@ int main(void)
     Connection connection = {0};
     RLRunLoopTimerContext context = {.info = &connection};
     connection.timeout = RLRunLoopTimerCreateRearmable(kRLAllocatorDefault, timedOut, &context);
-    /* Twenty events, 1 ms apart, the first at once. */
+    /* Twenty events, 1 ms apart, the first one immediately. */
     RLRunLoopTimerRef events = RLRunLoopTimerCreateWithDelay(kRLAllocatorDefault, 0, 0.001, eventCame, &context);
     if (connection.timeout == NULL || events == NULL) {
         perror("timeout");
@@ -43,11 +43,12 @@ int main(void)
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), events, kRLRunLoopDefaultMode);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 0);
 
-    /* Nothing else is in the loop: a run that the timer is not to keep going ends at once, armed or not. */
+    /* Nothing else is in the loop. If the timer does not keep the mode running, a run returns immediately, armed or
+     * not. */
     RLRunLoopTimerSetKeepsModeRunning(connection.timeout, 0);
     int ends = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 0) == kRLRunLoopRunFinished;
 
-    /* HUGE_VAL would disarm it and leave it in the loop; this is the end of it. */
+    /* HUGE_VAL as the date would disarm the timer and leave it in the loop. Invalidating it is permanent. */
     RLRunLoopTimerInvalidate(connection.timeout);
     RLRelease(connection.timeout);
     RLRelease(events);

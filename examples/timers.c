@@ -1,12 +1,12 @@
-/* timers.c - the ways to make a timer, and to move it (listings 3-10 and 3-11 of the guide). */
+/* timers.c - ways to create a timer, and moving it (listings 3-10 and 3-11 of the guide). */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 
-/* What a timer's callback works with; reached through the context's info, so no globals are needed. */
+/* The state of a timer's callback. It is passed as the context's info, so no globals are needed. */
 typedef struct Ticker {
     const char *name;
     int fired, limit;
-    int *running; /* how many tickers still run; the last one stops the loop */
+    int *running; /* how many tickers are still running; the last one stops the loop */
 } Ticker;
 
 static void tick(RLRunLoopTimerRef timer, void *info)
@@ -19,7 +19,7 @@ static void tick(RLRunLoopTimerRef timer, void *info)
         RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-/* The convenient way: create, add to the current loop, and let the loop hold the only reference. */
+/* The convenient way: create the timer, add it to the current loop, and let the loop hold the only reference. */
 static int scheduleTimer(RLTimeInterval interval, RLRunLoopTimerCallBack callback, void *info)
 {
     RLRunLoopTimerContext context = {.info = info};
@@ -36,7 +36,7 @@ static int runTwoTimers(void)
     int running = 2;
     Ticker first = {"first", 0, 3, &running}, second = {"second", 0, 2, &running};
 
-    /* Listing 3-10, first timer: create with a fire date of your choice, then add. */
+    /* Listing 3-10, first timer: create it with any fire date, then add it. */
     RLRunLoopTimerContext context = {.info = &first};
     RLAbsoluteTime fireDate = RLAbsoluteTimeGetCurrent() + 0.1;
     RLRunLoopTimerRef timer = RLRunLoopTimerCreate(kRLAllocatorDefault, fireDate, 0.05, 0, 0, tick, &context);
@@ -64,7 +64,8 @@ static int runPastDate(void)
     int running = 1;
     Ticker ticker = {"past", 0, 1, &running};
     RLRunLoopTimerContext context = {.info = &ticker};
-    /* Listing 3-11: 0.1 is a date in 2001. A date in the past fires in the next pass, then every 0.3 s from there. */
+    /* Listing 3-11: 0.1 is a date in 2001. A timer with a past date fires in the next pass, then every 0.3 s from
+     * then on. */
     RLRunLoopTimerRef timer = RLRunLoopTimerCreate(kRLAllocatorDefault, 0.1, 0.3, 0, 0, tick, &context);
     if (timer == NULL)
         return 0;
@@ -84,16 +85,16 @@ static int runTolerance(void)
     RLRunLoopTimerRef timer = RLRunLoopTimerCreate(kRLAllocatorDefault, start + 0.05, 0.05, 0, 0, tick, &context);
     if (timer == NULL)
         return 0;
-    /* It may be up to 10 ms late, so that one wake-up can serve it together with others. */
+    /* The timer may be up to 10 ms late, so that one wake-up can serve it together with others. */
     RLRunLoopTimerSetTolerance(timer, 0.01);
     RLTimeInterval small = RLRunLoopTimerGetTolerance(timer);
-    RLRunLoopTimerSetTolerance(timer, 5.0); /* too much: a repeating timer gets half its interval at most */
+    RLRunLoopTimerSetTolerance(timer, 5.0); /* too much: a repeating timer gets at most half its interval */
     RLTimeInterval large = RLRunLoopTimerGetTolerance(timer);
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 0);
     RLRelease(timer);
 
-    /* Late is allowed, early never is (a millisecond of grace: this compares two clocks). */
+    /* A timer may be late, but never early. (One millisecond is tolerated because two clocks are compared.) */
     int early = RLAbsoluteTimeGetCurrent() < start + 0.1 - 0.001;
     printf("tolerance: asked for 10 ms, got %.0f ms; asked for 5 s, got %.0f ms; fired %d times, %s\n", small * 1e3,
            large * 1e3, ticker.fired, early ? "too early" : "never early");
@@ -125,7 +126,7 @@ static int runMovedTimer(void)
     RLRunLoopAddTimer(loop, moved, kRLRunLoopDefaultMode);
     RLTimeInterval difference =
         RLRunLoopGetNextTimerFireDate(loop, kRLRunLoopDefaultMode) - RLRunLoopTimerGetNextFireDate(moved);
-    int alone = difference > -0.001 && difference < 0.001; /* the next timer of the loop is this one */
+    int alone = difference > -0.001 && difference < 0.001; /* no other timer is in the loop */
     RLRunLoopAddTimer(loop, mover, kRLRunLoopDefaultMode);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 0);
     int once = !RLRunLoopTimerDoesRepeat(moved) && !RLRunLoopTimerIsValid(mover);

@@ -1,5 +1,5 @@
-/* tls.c - TLS on streams: a client that trusts the server's certificate, and one that does not. Once TLS has been started, a stream
- * is used as ever. (Compile with -lssl -lcrypto.) */
+/* tls.c - TLS on streams: a client that trusts the server's certificate, and one that does not. Once TLS has been
+ * started, a stream is used as usual. (Compile with -lssl -lcrypto.) */
 #include <RunLoopKit/RunLoopKit.h>
 #include <RunLoopKit/adapters/openssl.h>
 #include <openssl/evp.h>
@@ -12,7 +12,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* A certificate of "localhost", signed by itself, and a context that shows it. */
+/* Creates a self-signed certificate for "localhost", and a server context that presents it. */
 static SSL_CTX *makeServer(X509 **certificate)
 {
     EVP_PKEY *key = NULL;
@@ -43,7 +43,7 @@ static void serve(RLStreamRef stream, const RLStreamEvent *event, void *info)
     if (event->type == kRLStreamEventHasBytesAvailable) {
         printf("the server hears: %.*s", (int)event->length, (const char *)event->bytes);
         RLStreamWrite(stream, "and a good day to you\n", 22);
-        RLStreamShutdown(stream); /* says goodbye when that is written */
+        RLStreamShutdown(stream); /* sends the closing alert once that is written */
     } else if (event->type == kRLStreamEventErrorOccurred) {
         printf("the server is refused: %d\n", event->result == kRLStreamRefused);
         RLStreamClose(stream);
@@ -67,13 +67,13 @@ static void call(RLStreamRef stream, const RLStreamEvent *event, void *info)
         printf("the client does not trust it: %d\n", event->result == kRLStreamNotTrusted);
         RLStreamClose(stream);
         break;
-    default: /* the end, which the server has announced: nothing was cut off */
+    default: /* end-of-stream, announced by the server: nothing was truncated */
         RLStreamShutdown(stream);
         RLStreamClose(stream);
     }
 }
 
-/* A client and a server meet; returns whether the client has got an answer. */
+/* Connects a client with a server. Returns whether the client has received an answer. */
 static int meet(SSL_CTX *clients, SSL_CTX *servers)
 {
     int ends[2], answered = 0;
@@ -86,7 +86,7 @@ static int meet(SSL_CTX *clients, SSL_CTX *servers)
         fail("TLS does not start");
     RLStreamSetReadDelimiter(client, "\n", 1, 100);
     RLStreamSetReadDelimiter(server, "\n", 1, 100);
-    RLStreamWrite(client, "good day\n", 9); /* waits until the server is known */
+    RLStreamWrite(client, "good day\n", 9); /* waits until the server is verified */
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0);
     return answered;
 }
@@ -96,7 +96,7 @@ int main(void)
     X509 *certificate;
     SSL_CTX *servers = makeServer(&certificate), *clients = SSL_CTX_new(TLS_client_method());
     SSL_CTX *strangers = SSL_CTX_new(TLS_client_method());
-    X509_STORE_add_cert(SSL_CTX_get_cert_store(clients), certificate); /* the one whom the client trusts */
+    X509_STORE_add_cert(SSL_CTX_get_cert_store(clients), certificate); /* the certificate that the client trusts */
     int ok = meet(clients, servers) && !meet(strangers, servers);
     X509_free(certificate);
     SSL_CTX_free(servers);

@@ -1,5 +1,5 @@
-/* upload.c - 5 MB for a reader that takes its time: what the system does not take waits, without being copied, and the writer is told
- * when all of it is handed over. */
+/* upload.c - sending 5 MB to a slow reader: data that the system does not accept is queued without being copied, and
+ * the writer is notified when all of it has been handed over. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -12,7 +12,7 @@ static void take(RLStreamRef stream, const RLStreamEvent *event, void *info)
     if (event->type != kRLStreamEventEndEncountered)
         return;
     RLStreamAppend(stream, answer, snprintf(answer, sizeof answer, "%ld bytes ", (long)*taken));
-    RLStreamWrite(stream, "have come\n", 10); /* and what was appended: one system call */
+    RLStreamWrite(stream, "have come\n", 10); /* and the appended data, in one system call */
     RLStreamCloseWhenWritten(stream);
 }
 
@@ -20,7 +20,7 @@ static void sent(RLStreamRef stream, RLStreamResult result, int error, void *inf
 {
     (void)error, (void)info;
     printf("all was handed to the system%s\n", result == kRLStreamSuccess ? "" : ", or never will be");
-    RLStreamResumeReading(stream); /* now for the answer */
+    RLStreamResumeReading(stream); /* to receive the answer */
 }
 
 static void hear(RLStreamRef stream, const RLStreamEvent *event, void *info)
@@ -42,12 +42,12 @@ int main(void)
     RLStreamContext context = {.info = &taken};
     RLStreamRef reader = RLScheduleSource(RLStreamCreate(NULL, ends[0], 1, take, &context));
     RLStreamRef writer = RLScheduleSource(RLStreamCreate(NULL, ends[1], 1, hear, NULL));
-    RLStreamSetReadCount(reader, 1000); /* small pieces, and so many calls */
+    RLStreamSetReadCount(reader, 1000); /* small chunks, so that there are many callbacks */
     RLDataRef data = RLDataCreateWithBytesNoCopy(NULL, bytes, sizeof bytes, kRLAllocatorNull);
-    RLStreamWriteData(writer, data); /* is not copied: what does not fit waits as it is */
+    RLStreamWriteData(writer, data); /* not copied: data that the system does not accept is queued as it is */
     printf("%s of it waits\n", RLStreamGetQueuedLength(writer) > 4000000 ? "most" : "little");
     RLStreamFlush(writer, sent, NULL);
-    RLStreamPauseReading(writer); /* until then */
+    RLStreamPauseReading(writer); /* until the flush is done */
     RLStreamShutdown(writer);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0);
     RLRelease(data);

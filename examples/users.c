@@ -1,7 +1,8 @@
-/* users.c - a service for other users of the machine: the server lets them in, a client says which user it trusts.
+/* users.c - a service for other users of the machine: the server admits them, and a client states which user it
+ * trusts.
  *
- * Message ports of two users meet in a directory that was made for it; here the program makes one. Run by root, the
- * client becomes the user nobody; otherwise both are the same user, and the calls are the same. */
+ * Message ports of two users meet in a directory created for this purpose. Here the program creates it. If root runs
+ * the program, the client becomes the user nobody; otherwise both are the same user, and the calls are the same. */
 #define _DEFAULT_SOURCE
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 enum { NOBODY = 65534 };
 
-/* ---- the client, a process of its own ---- */
+/* ---- The client, in its own process ---- */
 
 static int run_client(uid_t server)
 {
@@ -22,7 +23,7 @@ static int run_client(uid_t server)
     if (geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
         return 1;
 
-    /* Another user might have taken the name, so it matters who serves it. */
+    /* Another user might have claimed the name, so the client checks which user serves it. */
     if (RLMessagePortCreateRemoteOfUser(NULL, name, server + 1) == NULL)
         printf("client: the wrong user to trust: %s\n", strerror(errno));
     RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, name, server);
@@ -50,7 +51,7 @@ static RLDataRef tell(RLMessagePortRef local, int32_t msgid, RLDataRef data, voi
     (void)msgid;
     (void)data;
     if (!RLMessagePortGetPeerCredentials(local, NULL, &user, NULL) || user != *expected)
-        return NULL; /* let in, but not to be served */
+        return NULL; /* admitted, but not served */
     const char *text = "it is late";
     return RLDataCreate(NULL, (const uint8_t *)text, (RLIndex)strlen(text));
 }
@@ -65,7 +66,7 @@ static RLMessagePortRef make_port(uid_t *client)
 {
     RLMessagePortContext context = {.info = client};
     RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NULL, tell, &context, NULL);
-    /* First the permission, then the name: no client finds the name without the permission. */
+    /* First the permission, then the name: so no client finds the port without the permission. */
     if (port == NULL || !RLMessagePortSetAllowsOtherUsers(port, 1) ||
         !RLMessagePortSetName(port, RLSTR("com.example.clock"))) {
         perror("server: no port");
@@ -84,7 +85,8 @@ int main(void)
     uid_t server = geteuid(), client = server == 0 ? NOBODY : server;
     int alive[2], status;
     const char *directory = mkdtemp(path);
-    /* Only this user can put something there, others can go in. An administrator would make it, as /run/clock. */
+    /* Only this user can create files in it, but others can enter it. An administrator would create it, such as
+     * /run/clock. */
     if (directory == NULL || chmod(directory, 0755) != 0 || setenv("RUNLOOP_PORT_DIR", directory, 1) != 0 ||
         pipe(alive) != 0) {
         perror("users: directory");
@@ -96,7 +98,7 @@ int main(void)
     if (child == 0)
         _exit(run_client(server));
 
-    /* The pipe's other end is closed when the client has ended. */
+    /* The other end of the pipe is closed when the client exits. */
     close(alive[1]);
     RLFileDescriptorRef end = RLFileDescriptorCreate(NULL, alive[0], 1, client_ended, NULL);
     RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(NULL, end, 0);

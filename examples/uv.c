@@ -33,7 +33,7 @@ int main(void)
     rl = RLRunLoopGetCurrent();
     uv_timer_init(loop, &timer);
 
-    /* libuv waits, the run loop is its guest. */
+    /* libuv waits, with the run loop as its guest. */
     RLUvGuest *guest = RLUvAttach(loop, kRLRunLoopDefaultMode, stopped, loop);
     if (guest == NULL) {
         perror("uv");
@@ -45,7 +45,7 @@ int main(void)
     uv_run(loop, UV_RUN_DEFAULT);
     RLUvDetach(guest);
 
-    /* The run loop waits, libuv is its guest. */
+    /* The run loop waits, with libuv as its guest. */
     RLUvLoopRef uv = RLUvLoopAdd(loop, kRLRunLoopCommonModes);
     if (uv == NULL) {
         perror("uv");

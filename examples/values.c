@@ -1,7 +1,7 @@
 /* values.c - strings, data and arrays: small immutable values, and who owns them.
  *
- * The rule is in the name of the function that gave you the object: Create or Copy means it is yours and you
- * RLRelease it; Get means it is borrowed, and you RLRetain it if you keep it. */
+ * The name of the function that returns an object says who owns it. After Create or Copy the caller owns it and must
+ * RLRelease it. After Get it is borrowed, and must be RLRetained if it is kept. */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static int check(int condition, const char *sentence)
 
 static int strings(void)
 {
-    /* RLSTR is a constant: the same literal is the same object, and it is never released. */
+    /* RLSTR makes a constant: equal literals are the same object, which is never released. */
     RLStringRef constant = RLSTR("Z\xC3\xBCrich");
     RLStringRef made = RLStringCreateWithCString(kRLAllocatorDefault, "Z\xC3\xBCrich", kRLStringEncodingUTF8);
     RLStringRef other = RLStringCreateWithCString(kRLAllocatorDefault, "Zug", kRLStringEncodingASCII);
@@ -70,12 +70,12 @@ static int arrays(void)
     const void *values[] = {made, RLSTR("constant")};
     /* With kRLTypeArrayCallBacks the array retains its values, releases them, and compares them with RLEqual. */
     RLArrayRef array = RLArrayCreate(kRLAllocatorDefault, values, 2, &kRLTypeArrayCallBacks);
-    RLRelease(made); /* the array has its own reference, so we are done with ours */
+    RLRelease(made); /* the array holds its own reference, so this one is no longer needed */
     if (array == NULL)
         return 0;
 
-    RLStringRef borrowed = RLArrayGetValueAtIndex(array, 0); /* Get rule: lives as long as the array */
-    RLStringRef kept = RLRetain(borrowed);                   /* now it is ours, too */
+    RLStringRef borrowed = RLArrayGetValueAtIndex(array, 0); /* Get rule: valid as long as the array */
+    RLStringRef kept = RLRetain(borrowed);                   /* owned here, too */
     int ok = check(RLArrayGetCount(array) == 2, "an array has its values");
     ok &= check(RLArrayContainsValue(array, (RLRange){0, 2}, RLSTR("made")), "it finds them by equality");
     ok &= check(!RLArrayContainsValue(array, (RLRange){1, 1}, RLSTR("made")), "in the range asked for");
@@ -89,7 +89,7 @@ static int arrays(void)
     return ok;
 }
 
-/* Its caller need not release what it returns: the loop does, at the end of the pass. */
+/* The caller need not release the result: the loop does so at the end of the pass. */
 static RLDataRef answer(void) { return RLAutorelease(RLDataCreate(kRLAllocatorDefault, (const uint8_t *)"42", 2)); }
 
 static RLDataRef kept;
@@ -127,7 +127,7 @@ static int kinds(void)
     ok &= check(RLGetTypeID(kRLRunLoopDefaultMode) == RLStringGetTypeID(), "a mode is a string");
     ok &= check(RLGetTypeID(RLRunLoopGetCurrent()) == RLRunLoopGetTypeID(), "every object knows its kind");
 
-    RLStringRef description = RLCopyDescription(kRLRunLoopDefaultMode); /* Copy: ours */
+    RLStringRef description = RLCopyDescription(kRLRunLoopDefaultMode); /* Copy rule: owned here */
     ok &= check(description != NULL && RLStringGetByteCount(description) > 0, "and can describe itself, on stderr:");
     if (description != NULL)
         RLRelease(description);

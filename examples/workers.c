@@ -1,5 +1,5 @@
-/* workers.c - work that takes its time, on threads of its own, while the loop stays free: progress, completion, a work
- * that is cancelled before it begins, and one that notices that it is not wanted any more.
+/* workers.c - slow work on separate threads while the loop stays responsive: progress, completion, work that is
+ * cancelled before it begins, and work that notices that it has been cancelled.
  *
  * Compile with -lrunloop-kit -lrunloop. */
 #include <RunLoopKit/RunLoopKit.h>
@@ -7,7 +7,7 @@
 
 typedef struct Sum {
     const char *name;
-    RLRunLoopRef loop; /* that is to hear of the progress */
+    RLRunLoopRef loop; /* the loop that progress is posted to */
     long last, result;
     int isComplete;
 } Sum;
@@ -20,7 +20,7 @@ static void begun(void *info)
     RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-/* On a thread of the workers. It may block as long as it likes. */
+/* Runs on a worker thread, so it may block for as long as it likes. */
 static void add(RLWorkRef work, void *info)
 {
     Sum *sum = info;
@@ -33,7 +33,7 @@ static void add(RLWorkRef work, void *info)
     }
 }
 
-/* Waits until it is not wanted any more. */
+/* Spins until it is cancelled. */
 static void searchForEver(RLWorkRef work, void *info)
 {
     Sum *sum = info;
@@ -41,7 +41,7 @@ static void searchForEver(RLWorkRef work, void *info)
     while (RLRunLoopSourceIsValid(work)) {}
 }
 
-/* On the loop: it sees all that the function has written. */
+/* Runs on the loop's thread, and sees everything that the work function has written. */
 static void added(RLWorkRef work, void *info)
 {
     Sum *sum = info;
@@ -74,7 +74,7 @@ int main(void)
                   {.name = "last", .last = 4}};
     RLWorkRef works[] = {start(workers, add, &sums[0]), start(workers, add, &sums[1])};
 
-    /* The loop has nothing but the works: it finishes when they are complete. */
+    /* The works are the only things in the loop, so the run finishes when they are complete. */
     int ok = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0) == kRLRunLoopRunFinished;
 
     puts("one that never ends by itself keeps the thread, and the last has to wait");
@@ -83,7 +83,7 @@ int main(void)
     printf("the last is cancelled before it begins: %s\n", RLWorkCancel(last) ? "yes" : "NO");
     printf("the endless one has begun, so it can only be told: %s\n", RLWorkCancel(endless) ? "NO" : "yes");
 
-    RLRelease(workers); /* waits for the endless one */
+    RLRelease(workers); /* waits for the endless work */
     puts("the workers are gone");
     ok = ok && sums[0].result == 500000500000 && sums[1].result == 55 && sums[0].isComplete && sums[1].isComplete &&
          !sums[2].isComplete && sums[3].result == 0;

@@ -7,13 +7,13 @@
 
 enum {
     CALCULATE = 1, /* "2 + 3": the reply is "5" */
-    THINK,         /* a sum, too, but it takes its time and answers from a timer */
-    WHO_AM_I,      /* the reply says who asks, as the kernel knows it */
-    CRASH,         /* the server dies in the middle of it */
-    STOP           /* the server ends as it should */
+    THINK,         /* also a calculation, but a slow one: the reply is sent later, from a timer */
+    WHO_AM_I,      /* the reply is the client's process ID, as reported by the kernel */
+    CRASH,         /* the server is killed while it handles this request */
+    STOP           /* the server exits normally */
 };
 
-int run_server(void); /* in a process of its own */
+int run_server(void); /* called in a separate process */
 int run_client(const char *program);
 
 #endif

@@ -1,4 +1,4 @@
-/* client.c - asks the calculator: with time limits, without waiting, and again after it has crashed. */
+/* client.c - a client of the calculator: it sends requests with time limits, without waiting, and after a crash. */
 #define _POSIX_C_SOURCE 200809L
 #include "calculator.h"
 #include <errno.h>
@@ -13,8 +13,8 @@ typedef struct Client {
     const char *program;
     pid_t server;
     RLMessagePortRef port;
-    int outstanding; /* requests that were sent and not waited for */
-    long sum;        /* of their replies */
+    int outstanding; /* asynchronous requests without a reply so far */
+    long sum;        /* of the values in their replies */
 } Client;
 
 static void start_server(Client *client)
@@ -26,14 +26,14 @@ static void start_server(Client *client)
     }
 }
 
-/* A remote port for the server, which may just be starting. */
+/* Creates a remote port for the server, which may still be starting. */
 static int connect_to_server(Client *client)
 {
     for (int attempt = 0; attempt < 2000; attempt++) {
         client->port = RLMessagePortCreateRemote(NULL, RLSTR(CALCULATOR_NAME));
         if (client->port != NULL)
             return 1;
-        if (errno != ECONNREFUSED) /* not "the name is not served": no use in waiting */
+        if (errno != ECONNREFUSED) /* an error other than "the name is not served": waiting would not help */
             break;
         nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
     }
@@ -82,7 +82,7 @@ static void add_reply(RLMessagePortRef port, int32_t result, RLDataRef reply, vo
         RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-/* Five requests at once: the server thinks about all of them at the same time. */
+/* Sends five requests without waiting. The server works on all of them at the same time. */
 static void ask_without_waiting(Client *client)
 {
     for (int number = 1; number <= 5; number++) {
@@ -95,7 +95,7 @@ static void ask_without_waiting(Client *client)
         RLRelease(data);
     }
     printf("client: %d requests are on their way\n", client->outstanding);
-    RLRunLoopRun(); /* until the last reply has come */
+    RLRunLoopRun(); /* until the last reply arrives */
     printf("client: the replies add up to %ld\n", client->sum);
 }
 
@@ -113,7 +113,7 @@ int run_client(const char *program)
     ask(&client, WHO_AM_I, "", 20, &value);
     printf("client: the server knows me: %s\n", value == getpid() ? "yes" : "no");
 
-    print_answer(&client, THINK, "1 + 1", 0.06); /* it takes longer than that */
+    print_answer(&client, THINK, "1 + 1", 0.06); /* the server needs longer than that */
     print_answer(&client, THINK, "1 + 1", 20);
     ask_without_waiting(&client);
 
@@ -123,7 +123,7 @@ int run_client(const char *program)
     waitpid(client.server, NULL, 0);
 
     printf("client: starting the server again\n");
-    start_server(&client); /* the crash has left no name behind */
+    start_server(&client); /* the crash left no name behind */
     if (!connect_to_server(&client))
         return 1;
     print_answer(&client, CALCULATE, "100 / 7", 20);

@@ -1,4 +1,4 @@
-/* main.c - a calculator service: `calculator` is the client and starts `calculator server` itself. */
+/* main.c - a calculator service. `calculator` is the client, and starts the server as `calculator server`. */
 #define _POSIX_C_SOURCE 200809L /* mkdtemp, setenv */
 #include "calculator.h"
 #include <stdio.h>
@@ -11,7 +11,7 @@ int main(int count, char **arguments)
     if (count > 1 && strcmp(arguments[1], "server") == 0)
         return run_server();
 
-    /* A directory for the names of this example alone. A real program needs none of this. */
+    /* Keep this example's port names in a private directory. A real program needs none of this. */
     char directory[] = "/tmp/calculator-XXXXXX";
     if (mkdtemp(directory) == NULL)
         return 1;

@@ -1,4 +1,4 @@
-/* server.c - the calculator: answers at once, or later from a timer, and drops work whose client is gone. */
+/* server.c - the calculator: replies immediately, or later from a timer; drops work when its client is gone. */
 #include "calculator.h"
 #include <signal.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A request that is answered later: the timer's info. */
+/* A request that is answered later. The timer's info. */
 typedef struct Thought {
     RLMessagePortRequestRef request;
     RLRunLoopTimerRef timer;
@@ -59,17 +59,17 @@ static void answer(RLRunLoopTimerRef timer, void *info)
         RLDataRef reply = number(thought->result);
         RLMessagePortRequestReply(thought->request, reply);
         RLRelease(reply);
-    } /* else: the client has stopped waiting */
+    } /* otherwise the client has stopped waiting */
     end_thought(thought);
 }
 
-/* Takes the request over and answers it in a moment: other clients are served meanwhile. */
+/* Takes ownership of the request and replies 0.1 s later. Other clients are served in the meantime. */
 static void think(RLMessagePortRef local, long result)
 {
     Thought *thought = malloc(sizeof *thought);
     if (thought == NULL)
         return;
-    thought->request = RLMessagePortCopyRequest(local); /* an object like others: */
+    thought->request = RLMessagePortCopyRequest(local); /* an object like any other: */
     if (RLGetTypeID(thought->request) != RLMessagePortRequestGetTypeID())
         abort();
     thought->result = result;
@@ -92,9 +92,9 @@ static RLDataRef handle(RLMessagePortRef local, int32_t msgid, RLDataRef data, v
         if (!calculate(data, &result))
             return NULL;
         if (RLMessagePortGetRemainingTime(local) < 0.05)
-            return NULL; /* it would not wait for the answer */
+            return NULL; /* the client would not wait that long */
         think(local, result);
-        return NULL; /* not the answer: think() has taken the request over */
+        return NULL; /* this is not the reply: think() has taken over the request */
     case WHO_AM_I:
         if (!RLMessagePortGetPeerCredentials(local, &pid, &uid, NULL) || uid != geteuid())
             return NULL;
@@ -119,7 +119,7 @@ int run_server(void)
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
     RLRelease(source);
     RLRunLoopRun();
-    RLMessagePortInvalidate(port); /* the name is free, its files are gone */
+    RLMessagePortInvalidate(port); /* releases the name and removes its files */
     RLRelease(port);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* main.c - a worker thread with a custom input source, and a main thread that is its client (listing 3-8).
+/* main.c - a worker thread with a custom input source, and the main thread as its client (listing 3-8).
  *
  *   worker: adds the source to its loop      -> schedule -> main: registerSource
  *   main:   addCommand …, fireAllCommands    -> perform  -> worker: handles the commands
@@ -12,7 +12,7 @@
 enum { commandPrint = 1, commandAdd = 2, commandQuit = 3 };
 enum { maximumSources = 4 };
 
-/* The client: it knows the sources it can ping. Used on the main thread only. */
+/* The client: keeps a list of the sources that it can signal. Used on the main thread only. */
 typedef struct Delegate {
     RunLoopContext *sourcesToPing[maximumSources]; /* owned */
     int count;
@@ -30,12 +30,12 @@ static void registerSource(void *info)
     delegate->sourcesToPing[delegate->count++] = context;
     delegate->registered++;
     puts("main:   a source has registered");
-    RLRunLoopStop(RLRunLoopGetCurrent()); /* that is what main waits for */
+    RLRunLoopStop(RLRunLoopGetCurrent()); /* ends the run in which main waits for the registration */
 }
 
 static void removeSource(void *info)
 {
-    const RunLoopContext *removed = info; /* borrowed: the worker waits until we return */
+    const RunLoopContext *removed = info; /* borrowed: the worker waits until this function returns */
     Delegate *delegate = removed->client->info;
     for (int i = 0; i < delegate->count; i++) {
         RunLoopContext *context = delegate->sourcesToPing[i];
@@ -79,7 +79,7 @@ static void *workerMain(void *argument)
 {
     Worker *worker = argument;
     RunLoopSourceAddToCurrentRunLoop(worker->source);
-    RLRunLoopRun(); /* until its only source has been invalidated */
+    RLRunLoopRun(); /* until its only source is invalidated */
     puts("worker: the loop has finished, nothing is left in it");
     return NULL;
 }
@@ -107,8 +107,8 @@ int main(void)
         return 1;
     }
 
-    /* Wait for the registration. It is posted to this loop, so it is not lost if it came before this run. A loop
-     * with nothing in it is Finished at once, though, so give it a timer that is only there to keep it running. */
+    /* Wait for the registration. It is posted to this loop, so it is not lost if it was posted before this run. But
+     * a run of an empty loop returns immediately, so add a timer whose only purpose is to keep the loop running. */
     RLRunLoopTimerRef keeper =
         RLRunLoopTimerCreate(kRLAllocatorDefault, RLAbsoluteTimeGetCurrent() + 3600.0, 0, 0, 0, keepRunning, NULL);
     if (keeper == NULL) {
@@ -129,7 +129,7 @@ int main(void)
              RunLoopSourceAddCommand(context->source, commandAdd, "22") &&
              RunLoopSourceAddCommand(context->source, commandQuit, "");
     RunLoopSourceFireAllCommands(context->source, context->runLoop);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 0); /* until the source has gone */
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 0); /* until removeSource stops the loop */
     if (!ok || delegate.removed != 1 || pthread_join(thread, NULL) != 0) {
         fputs("custom-source: the worker did not quit\n", stderr);
         return 1;

@@ -17,12 +17,12 @@ struct RunLoopSource {
     const Client *client;
     CommandHandler handler;
     void *info;
-    pthread_mutex_t lock; /* guards the two below */
+    pthread_mutex_t lock; /* guards the two fields below */
     Command *first;
     Command **end; /* where the next command is linked */
 };
 
-/* Listing 3-4: the source was added to a mode of a loop. Tell the client, and do not wait for it. */
+/* Listing 3-4: the source was added to a mode of a loop. Notify the client without waiting for it. */
 static void scheduleRoutine(void *info, RLRunLoopRef rl, RLRunLoopMode mode)
 {
     RunLoopSource *source = info;
@@ -37,8 +37,8 @@ static void scheduleRoutine(void *info, RLRunLoopRef rl, RLRunLoopMode mode)
     fputs("run-loop-source: the client could not be told about the source\n", stderr);
 }
 
-/* Listing 3-6: the source leaves a mode, because it is removed or invalidated. Wait until the client has forgotten
- * it: after that, it can be destroyed. (The client must not wait for this thread meanwhile.) */
+/* Listing 3-6: the source leaves a mode, because it is removed or invalidated. Wait until the client has dropped its
+ * reference; then the source can be destroyed. (The client must not be waiting for this thread.) */
 static void cancelRoutine(void *info, RLRunLoopRef rl, RLRunLoopMode mode)
 {
     RunLoopSource *source = info;
@@ -49,12 +49,12 @@ static void cancelRoutine(void *info, RLRunLoopRef rl, RLRunLoopMode mode)
         fputs("run-loop-source: the client did not answer\n", stderr);
 }
 
-/* Listing 3-5: the source was signalled. Signals are coalesced, so handle everything that is in the buffer. */
+/* Listing 3-5: the source was signalled. Signals are coalesced, so handle all commands in the buffer. */
 static void performRoutine(void *info)
 {
     RunLoopSource *source = info;
     pthread_mutex_lock(&source->lock);
-    Command *command = source->first; /* take the whole list: handlers run without the lock */
+    Command *command = source->first; /* take the whole list, so that the handlers run without the lock */
     source->first = NULL;
     source->end = &source->first;
     pthread_mutex_unlock(&source->lock);
@@ -79,7 +79,7 @@ RunLoopSource *RunLoopSourceCreate(const Client *client, CommandHandler handler,
     source->end = &source->first;
     pthread_mutex_init(&source->lock, NULL);
 
-    /* No retain and release: `source` outlives its RLRunLoopSource, see RunLoopSourceDestroy. */
+    /* No retain and release callbacks: `source` outlives its RLRunLoopSource, see RunLoopSourceDestroy. */
     RLRunLoopSourceContext context = {
         .version = 0,
         .info = source,
@@ -114,7 +114,7 @@ void RunLoopSourceAddToCurrentRunLoop(RunLoopSource *source)
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source->runLoopSource, kRLRunLoopDefaultMode);
 }
 
-/* This calls cancelRoutine, once for every mode the source is in. */
+/* Invalidating the source calls cancelRoutine, once for each mode that the source is in. */
 void RunLoopSourceInvalidate(RunLoopSource *source) { RLRunLoopSourceInvalidate(source->runLoopSource); }
 
 int RunLoopSourceAddCommand(RunLoopSource *source, long command, const char *data)
@@ -133,7 +133,7 @@ int RunLoopSourceAddCommand(RunLoopSource *source, long command, const char *dat
     return 1;
 }
 
-/* Listing 3-9: signal the source, and wake its loop. A signal alone is not noticed by a loop that sleeps. */
+/* Listing 3-9: signal the source and wake its loop. A signal alone does not wake a sleeping loop. */
 void RunLoopSourceFireAllCommands(RunLoopSource *source, RLRunLoopRef runLoop)
 {
     RLRunLoopSourceSignal(source->runLoopSource);

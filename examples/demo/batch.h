@@ -1,4 +1,4 @@
-/* batch.h - what travels from the reader to a worker: some lines, or a piece of one very long line. */
+/* batch.h - what the reader passes to a worker: some lines, or a part of one very long line. */
 #ifndef BATCH_H
 #define BATCH_H
 

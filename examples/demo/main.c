@@ -1,4 +1,5 @@
-/* main.c - counts lines, words and bytes of a file or pipe with several threads, each living in its run loop.
+/* main.c - counts lines, words and bytes of a file or pipe with several threads, each of which lives in its run
+ * loop.
  *
  *   main thread    a version-1 source reads the input             (reader.c)
  *                  a repeating timer prints the progress          (here)
@@ -6,10 +7,10 @@
  *   every loop     an observer records what the loop did          (record.c)
  *
  * What happens, in order: each worker adds its source to its loop and thereby registers with main. When all have
- * registered, main begins to read, and gives each batch of lines to the worker that has the fewest waiting. If that
- * one is full, main takes its own source out of its loop, and puts it back when the worker says there is room. At the
- * end of the input main closes the workers; each finishes its work, invalidates its source, and is removed; the last
- * removal stops main's loop. Then the sums of the workers are compared with an independent count (reference.c). */
+ * registered, main begins to read, and gives each batch of lines to the worker with the fewest batches waiting. If
+ * that worker is full, main removes its own source from its loop, and adds it again when the worker has room. At the
+ * end of the input main closes the workers. Each one finishes its work, invalidates its source, and is removed; the
+ * last removal stops main's loop. Then the sums of the workers are compared with an independent count (reference.c). */
 #define _POSIX_C_SOURCE 200809L /* O_CLOEXEC */
 #include "reader.h"
 #include "reference.h"
@@ -45,7 +46,7 @@ typedef struct Demo {
     Reference *reference;
     LoopRecord record;
 
-    /* All of it is used on main's thread only: what workers want to say is called here, in main's loop. */
+    /* Used on main's thread only: the workers' notifications are delivered in main's loop. */
     int current; /* index of the worker that gets the next batch */
     int registered, removed;
     int readError;
@@ -88,7 +89,7 @@ static void removeWorker(void *info)
 
 /* ---- Called by the reader, in main's loop ---- */
 
-/* The worker that has the fewest batches waiting; among equals, the one whose turn it is. */
+/* Chooses the worker with the fewest batches waiting; among equals, the next one in turn. */
 static void chooseWorker(Demo *demo)
 {
     int before = demo->current, fewest = 0;
@@ -113,8 +114,8 @@ static void batchRead(void *info, Batch *batch, bool endsLine)
     Demo *demo = info;
     workerGive(&demo->workers[demo->current], batch);
     if (endsLine)
-        chooseWorker(demo); /* else the same worker gets the rest of the line */
-    /* Back-pressure: as long as the source is not in the loop, nothing is read, and the pipe fills up instead. */
+        chooseWorker(demo); /* otherwise the same worker receives the rest of the line */
+    /* Back-pressure: while the source is not in the loop, nothing is read, and the pipe fills up. */
     if (workerIsFull(&demo->workers[demo->current]))
         readerPause(&demo->reader);
 }
@@ -172,8 +173,8 @@ static bool runLoop(Demo *demo)
         RLRunLoopTimerCreate(kRLAllocatorDefault, RLAbsoluteTimeGetCurrent() + 0.2, 0.2, 0, 0, printProgress, &context);
     if (progress == NULL)
         return fail("cannot create a timer");
-    RLRunLoopTimerSetTolerance(progress, 0.05); /* it may be a little late */
-    /* The timer also keeps the loop alive while the reader is paused: a loop with nothing in it is Finished. */
+    RLRunLoopTimerSetTolerance(progress, 0.05); /* may be a little late */
+    /* The timer also keeps the loop running while the reader is paused: a run of an empty loop finishes. */
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), progress, kRLRunLoopDefaultMode);
 
     RLRunLoopRun(); /* until removeWorker stops it */
@@ -217,8 +218,8 @@ static void tearDown(Demo *demo)
 
 /* ---- The program ---- */
 
-/* If a standard stream is closed, the next file that is opened, or one of the library's, would take its number and
- * get what is printed. Fill the gaps with something that refuses. */
+/* If a standard stream is closed, the next file opened by the program or the library would get its number, and
+ * receive the printed text. Fill the gaps with descriptors that refuse to be used. */
 static bool fillStandardStreams(void)
 {
     for (int fd = 0; fd <= 2; fd++) {
@@ -228,7 +229,7 @@ static bool fillStandardStreams(void)
     return true;
 }
 
-/* Returns -1 to go on, or an exit status. */
+/* Returns -1 to continue, or an exit status. */
 static int parseArguments(Demo *demo, int count, char **arguments)
 {
     bool options = true, hasFile = false;
@@ -261,8 +262,9 @@ static int parseArguments(Demo *demo, int count, char **arguments)
 
 int main(int count, char **arguments)
 {
-    static Demo demo = {.inputName = "-", .workerCount = defaultWorkers}; /* zeroed, and large for a stack */
-    signal(SIGPIPE, SIG_IGN); /* a closed stdout is an error of printf, not the end */
+    static Demo demo = {.inputName = "-",
+                        .workerCount = defaultWorkers}; /* static: zeroed, and too large for a stack */
+    signal(SIGPIPE, SIG_IGN); /* a closed stdout makes printf fail instead of ending the program */
     if (!fillStandardStreams())
         return exitWrong;
     int status = parseArguments(&demo, count, arguments);
@@ -277,7 +279,7 @@ int main(int count, char **arguments)
         return exitUsage;
     }
     if (!setUp(&demo, fd) || !runLoop(&demo))
-        return exitWrong; /* ends the process, with all threads that were started */
+        return exitWrong; /* exiting also ends all threads that were started */
     status = conclude(&demo);
     tearDown(&demo);
     if (fd != STDIN_FILENO)

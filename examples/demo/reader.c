@@ -8,7 +8,7 @@
 
 static void finish(Reader *reader, int error)
 {
-    /* A file at its end stays readable: a source that stayed in the loop would be performed for ever. */
+    /* A file at its end stays readable: if the source stayed in the loop, it would be performed without end. */
     RLRunLoopSourceInvalidate(reader->source);
     reader->reading = false;
     if (reader->batch != NULL && reader->batch->length > 0 && error == 0) {
@@ -19,14 +19,14 @@ static void finish(Reader *reader, int error)
     reader->client->finished(reader->client->info, error);
 }
 
-/* Hands over all up to the last \n that was read; what follows it begins the next batch. A line that fills a whole
- * batch is handed over in pieces, so that the memory does not grow with the longest line. */
+/* Hands over everything up to the last \n read; the rest begins the next batch. A line that fills a whole batch is
+ * handed over in chunks, so that memory does not grow with the longest line. */
 static bool handOver(Reader *reader, size_t newBytes)
 {
     Batch *batch = reader->batch;
     const unsigned char *newline = memrchr(batch->bytes + batch->length - newBytes, '\n', newBytes);
     if (newline == NULL && batch->length < batchCapacity)
-        return true; /* not yet */
+        return true; /* no complete line so far */
 
     Batch *next = malloc(sizeof *next);
     if (next == NULL)
@@ -48,7 +48,7 @@ static int getPort(void *info)
     return reader->fd;
 }
 
-/* The descriptor is readable. One read() per call: the loop calls again as long as there is something to read, and
+/* The descriptor is readable. One read() per callback: the loop calls again while there is something to read, and
  * everything else in the loop has its turn in between. Regular files are always readable. */
 static void perform(void *info)
 {
@@ -79,7 +79,7 @@ bool readerInit(Reader *reader, int fd, const ReaderClient *client)
     reader->batch->length = 0;
 
     RLRunLoopSourceContext1 context = {.version = 1, .info = reader, .getPort = getPort, .perform = perform};
-    /* One function creates both kinds of source; the version tells which context it gets. */
+    /* One function creates both kinds of source; the version says which context is passed. */
     reader->source = RLRunLoopSourceCreate(kRLAllocatorDefault, 0, (RLRunLoopSourceContext *)&context);
     return reader->source != NULL;
 }

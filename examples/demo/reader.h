@@ -1,4 +1,4 @@
-/* reader.h - reads a file or pipe through a version-1 source, and cuts what it reads into batches of whole lines. */
+/* reader.h - reads a file or pipe through a version-1 source, and splits the data into batches of whole lines. */
 #ifndef READER_H
 #define READER_H
 
@@ -9,13 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Called on the loop's thread. */
+/* Callbacks of the reader, called on the loop's thread. */
 typedef struct ReaderClient {
-    /* The bytes as they come from read(). */
+    /* Receives the bytes as read() returns them. */
     void (*bytesRead)(void *info, const unsigned char *bytes, size_t length);
-    /* Takes the batch over. If it does not end a line, the next batch goes on with that line. May call readerPause. */
+    /* Takes ownership of the batch. If it does not end a line, the next batch continues that line. May call
+     * readerPause. */
     void (*batchRead)(void *info, Batch *batch, bool endsLine);
-    /* Once, as the last call: end of file, or an error (errno). */
+    /* The last callback, called once: end of file, or an error (an errno value). */
     void (*finished)(void *info, int error);
     void *info;
 } ReaderClient;
@@ -24,16 +25,16 @@ typedef struct Reader {
     int fd; /* not owned */
     const ReaderClient *client;
     RLRunLoopSourceRef source; /* owned */
-    Batch *batch;              /* owned: is being filled */
+    Batch *batch;              /* owned: the batch being filled */
     bool reading;              /* the source is in the loop */
     uint64_t bytes, pauses;
 } Reader;
 
-/* The reader does not read before readerResume. Returns false with errno. */
+/* Nothing is read before readerResume. Returns false with errno. */
 bool readerInit(Reader *reader, int fd, const ReaderClient *client);
 void readerFree(Reader *reader);
 
-/* Takes the source out of the current loop and puts it back: nothing is read and nothing is lost meanwhile. */
+/* Removes the source from the current loop and adds it again: in between, nothing is read and nothing is lost. */
 void readerPause(Reader *reader);
 void readerResume(Reader *reader);
 

@@ -30,7 +30,7 @@ static void observe(RLRunLoopObserverRef observer, RLRunLoopActivity activity, v
 
 bool loopRecordBegin(LoopRecord *record)
 {
-    /* Ask for no more activities than needed: each of them costs a call in every pass. */
+    /* Observe no more activities than needed: each one costs a callback in every pass. */
     const RLOptionFlags activities = kRLRunLoopBeforeTimers | kRLRunLoopBeforeWaiting | kRLRunLoopAfterWaiting;
     RLRunLoopObserverContext context = {.info = record};
     *record = (LoopRecord){.observer = NULL};
@@ -45,7 +45,7 @@ void loopRecordEnd(LoopRecord *record)
 {
     if (record->observer == NULL)
         return;
-    RLRunLoopObserverInvalidate(record->observer); /* takes it out of the loop; it is not called again */
+    RLRunLoopObserverInvalidate(record->observer); /* removes it from the loop; it is not called again */
     RLRelease(record->observer);
     record->observer = NULL;
 }

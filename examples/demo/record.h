@@ -15,7 +15,7 @@ typedef struct LoopRecord {
     RLRunLoopObserverRef observer; /* owned until loopRecordEnd */
 } LoopRecord;
 
-/* On the loop's thread, around its run. The record must stay where it is in between: the observer points to it. */
+/* Call on the loop's thread, before and after its run. Do not move the record in between: the observer points to it. */
 bool loopRecordBegin(LoopRecord *record);
 void loopRecordEnd(LoopRecord *record);
 

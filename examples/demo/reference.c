@@ -14,7 +14,7 @@ typedef struct Node {
 
 struct Reference {
     uint64_t lines, words, bytes, longest, column, wordLength;
-    Node *spare; /* holds the word that is being read; goes into the tree if the word is new */
+    Node *spare; /* holds the word being read; becomes a tree node if the word is new */
     Node *nodes;
     uint64_t nodeCount;
     void *tree; /* see tsearch(3) */
@@ -86,8 +86,8 @@ void referenceAdd(Reference *reference, const unsigned char *bytes, size_t lengt
 void referenceFinish(Reference *reference)
 {
     if (reference->column > 0) {
-        referenceAdd(reference, (const unsigned char *)"\n", 1); /* the \n that is missing, */
-        reference->bytes--;                                      /* which is not in the input */
+        referenceAdd(reference, (const unsigned char *)"\n", 1); /* adds the missing \n, */
+        reference->bytes--;                                      /* which is not part of the input */
     }
 }
 

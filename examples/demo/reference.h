@@ -1,7 +1,7 @@
-/* reference.h - counts the same bytes once more, in one thread and by other means, to check the workers.
+/* reference.h - counts the same bytes again, in one thread and by other means, to check the workers.
  *
- * It sees the bytes as they come from read(), before they are cut into batches and spread over threads. It shares no
- * code with tally.c: one state machine, and a balanced tree instead of a hash table. */
+ * It receives the bytes as read() returns them, before they are split into batches and distributed to threads. It
+ * shares no code with tally.c: one state machine, and a balanced tree instead of a hash table. */
 #ifndef REFERENCE_H
 #define REFERENCE_H
 
@@ -9,10 +9,10 @@
 
 typedef struct Reference Reference;
 
-Reference *referenceCreate(void); /* NULL without memory */
+Reference *referenceCreate(void); /* NULL if out of memory */
 void referenceAdd(Reference *reference, const unsigned char *bytes, size_t length);
 void referenceFinish(Reference *reference);
-/* True if the tally is the same in everything that was counted; else says on stderr what differs. */
+/* Returns true if the tally equals this count in every respect; otherwise prints the differences to stderr. */
 bool referenceAgrees(const Reference *reference, const Tally *tally);
 void referenceDestroy(Reference *reference);
 

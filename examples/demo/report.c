@@ -10,7 +10,7 @@ static void printLoop(const LoopRecord *record)
     printf(" %9" PRIu64 " %9" PRIu64 " %8.3f s\n", record->passes, record->wakeUps, record->asleep);
 }
 
-/* Any bytes can be a word, so only plain ones are printed as they are. */
+/* A word can contain any bytes, so only printable ones are printed as they are. */
 static void printWord(const Word *word)
 {
     for (int i = 0; i < word->length; i++) {

@@ -1,4 +1,4 @@
-/* report.h - the summary that is printed at the end. */
+/* report.h - prints the final summary. */
 #ifndef REPORT_H
 #define REPORT_H
 
@@ -6,7 +6,7 @@
 #include "record.h"
 #include "worker.h"
 
-/* Prints to stdout; the caller checks whether that worked. */
+/* Prints to stdout; the caller checks whether that succeeded. */
 void reportSummary(const Worker *workers, int workerCount, const LoopRecord *mainRecord, const Reader *reader,
                    const Tally *total);
 

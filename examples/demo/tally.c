@@ -5,7 +5,7 @@
 
 static bool isSpace(unsigned char byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); /* \t \n \v \f \r */ }
 
-/* The word's place in the table, or the free place where it belongs. The table always has free places. */
+/* Returns the word's slot in the table, or the free slot where it belongs. The table always has free slots. */
 static Word *findPlace(Word *table, size_t size, const unsigned char *bytes, size_t length)
 {
     uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a */
@@ -69,7 +69,7 @@ static void endLine(Tally *tally)
     tally->lineLength = 0;
 }
 
-/* A line, or a piece of one: there is no \n in it. */
+/* Adds a line or a part of one; it contains no \n. */
 static void addPiece(Tally *tally, const unsigned char *bytes, size_t length)
 {
     tally->lineLength += length;

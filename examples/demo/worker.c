@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-static const double noTimeout = 1e10; /* seconds: for ever */
+static const double noTimeout = 1e10; /* seconds: effectively without limit */
 static const struct timespec slowBatch = {.tv_nsec = 10 * 1000 * 1000};
 
-/* Without memory for a message to the client the two sides would wait for each other for ever. */
+/* Without memory for a message to the client, the two sides would wait for each other indefinitely. */
 static void endProgram(void)
 {
     perror("demo: a worker cannot reach the main loop");
@@ -23,14 +23,15 @@ static void schedule(void *info, RLRunLoopRef rl, RLRunLoopMode mode)
 {
     Worker *worker = info;
     (void)mode;
-    RLRetain(rl); /* the client wakes this loop; it must not go before the client knows */
+    RLRetain(rl); /* the client wakes this loop, so it must not be freed before the client has dropped it */
     worker->loop = rl;
     const WorkerClient *client = worker->client;
     if (!RLRunLoopPostFunction(client->loop, kRLRunLoopDefaultMode, client->registerWorker, worker))
         endProgram();
 }
 
-/* The source was invalidated. Wait until the client has forgotten it: then it neither signals it nor wakes its loop. */
+/* The source was invalidated. Wait until the client has dropped the worker: afterwards it neither signals the source
+ * nor wakes its loop. */
 static void cancel(void *info, RLRunLoopRef rl, RLRunLoopMode mode)
 {
     Worker *worker = info;
@@ -41,8 +42,8 @@ static void cancel(void *info, RLRunLoopRef rl, RLRunLoopMode mode)
         endProgram();
 }
 
-/* Takes one batch out of the buffer. Says if more are waiting, if the end is reached, and if the client, having
- * found the buffer full, should be told that it is half empty again. */
+/* Takes one batch out of the buffer. Reports whether more are waiting, whether the end is reached, and whether the
+ * client, having found the buffer full, must be notified that it is half empty again. */
 static Batch *takeBatch(Worker *worker, bool *more, bool *finished, bool *tellClient)
 {
     pthread_mutex_lock(&worker->lock);
@@ -62,8 +63,9 @@ static Batch *takeBatch(Worker *worker, bool *more, bool *finished, bool *tellCl
     return batch;
 }
 
-/* The source was signalled. Signals are coalesced: one perform may stand for many batches. Handle one of them and, if
- * there are more, signal the source again: so timers and requests to stop have their turn between two batches. */
+/* The source was signalled. Signals are coalesced: one perform may stand for many batches. Handle one of them and,
+ * if there are more, signal the source again, so that timers and requests to stop have their turn between two
+ * batches. */
 static void perform(void *info)
 {
     Worker *worker = info;
@@ -84,7 +86,7 @@ static void perform(void *info)
     }
     if (finished) {
         tallyFinish(&worker->tally);
-        RLRunLoopSourceInvalidate(worker->source); /* calls cancel, and leaves nothing in the loop */
+        RLRunLoopSourceInvalidate(worker->source); /* calls cancel, and leaves the loop empty */
     }
 }
 
@@ -97,7 +99,7 @@ static void *workerMain(void *argument)
         endProgram();
     RLRunLoopAddSource(RLRunLoopGetCurrent(), worker->source, kRLRunLoopDefaultMode); /* calls schedule */
 
-    /* Returns when the source is gone: a loop with neither source nor timer is Finished. */
+    /* Returns when the source is invalidated: a run of a loop with neither source nor timer finishes. */
     RLRunLoopRun();
 
     loopRecordEnd(&worker->record);
@@ -111,7 +113,7 @@ bool workerStart(Worker *worker, int number, bool slow, const WorkerClient *clie
     pthread_mutex_init(&worker->lock, NULL);
 
     RLRunLoopSourceContext context = {
-        .version = 0, /* signalled by hand; version 1 is signalled by the kernel, see reader.c */
+        .version = 0, /* signalled by the program; version 1 is signalled by the kernel, see reader.c */
         .info = worker,
         .schedule = schedule,
         .cancel = cancel,
@@ -154,7 +156,8 @@ int workerCountWaiting(Worker *worker)
 
 bool workerIsFull(Worker *worker)
 {
-    /* Look and leave word in one step: a worker that makes room in between would not tell. */
+    /* Check and set the flag under one lock: otherwise a worker that makes room in between would not notify the
+     * client. */
     pthread_mutex_lock(&worker->lock);
     bool full = worker->waiting >= workerBatchLimit;
     worker->clientIsPaused = full;
