@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The bit set beside the standard set.
+/// Compares the bit set with the standard library's set.
 @Suite struct BitSetTests {
     @Test(arguments: [1, 2, 3] as [UInt64])
     func agreesWithSet(seed: UInt64) {

@@ -3,12 +3,12 @@ import Testing
 @testable import RunLoopCore
 
 @Suite struct BytesTests {
-    /// The standard library's opinion is the model.
+    /// Compares the result with that of the standard library, which is the model.
     private func disagrees(_ bytes: [UInt8]) -> Bool {
         Bytes.isUTF8(bytes, bytes.count) != (String(validating: bytes, as: UTF8.self) != nil)
     }
 
-    /// Where the rules of UTF-8 change.
+    /// The bytes at which the rules of UTF-8 change.
     private static let edges: [UInt8] = [0x00, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xE0, 0xFF]
 
     @Test func allSequencesOfOneAndTwoBytes() {
@@ -71,14 +71,14 @@ import Testing
         for byte in UInt8.min...UInt8.max where Bytes.isASCII([0x41, byte, 0x42], 3) != (byte < 0x80) { Issue.record("\(byte)") }
     }
 
-    /// The published values of FNV-1a, 32 bits.
+    /// The published 32-bit FNV-1a values.
     @Test(arguments: [("", 0x811C_9DC5), ("a", 0xE40C_292C), ("b", 0xE70C_2DE5), ("foobar", 0xBF9C_F968)] as [(String, UInt32)])
     func hashIsFNV1a(text: String, hash: UInt32) {
         let bytes = Array(text.utf8)
         #expect(Bytes.hash(bytes, bytes.count) == hash)
     }
 
-    /// The published first values of splitmix64 with seed 0, whose last step this is.
+    /// The published first values of splitmix64 with seed 0; `mix` is the last step of splitmix64.
     @Test func mixIsSplitMix() {
         #expect(Bytes.mix(0x9E37_79B9_7F4A_7C15) == 0xE220_A839_7B1D_CDAF)
         #expect(Bytes.mix(0x3C6E_F372_FE94_F82A) == 0x6E78_9E6A_A1B9_65F4)
@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func mixSpreadsAddresses() {
-        // Objects of a slab lie 64 bytes apart: their low bits must differ after mixing.
+        // Objects of a slab are a multiple of 64 bytes apart, so their low bits must differ after mixing.
         var used = Set<UInt>()
         for index in 0..<4096 as Range<UInt> { used.insert(Bytes.mix(0x7F00_0000_0000 + index * 64) & 4095) }
         #expect(used.count > 2400, "as many as random numbers would hit: 63 %")

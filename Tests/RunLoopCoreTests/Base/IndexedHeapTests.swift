@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The heap beside a sorted array, which knows nothing of heaps.
+/// Compares the heap with a sorted array.
 @Suite struct IndexedHeapTests {
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
     func agreesWithSortedArray(seed: UInt64) {
@@ -16,7 +16,7 @@ import Testing
         #expect(problem == nil)
     }
 
-    /// What lies behind the elements has that key, too.
+    /// The unused memory behind the elements contains the largest key, too.
     @Test(arguments: [12, 13] as [UInt64])
     func agreesWhereNearlyAllKeysAreTheLast(seed: UInt64) {
         let problem = HeapRace(seed: seed, elements: 300, keys: 2, from: .max - 1).run(steps: scaled(20_000))
@@ -72,7 +72,7 @@ private struct HeapRace {
         self.from = from
     }
 
-    /// The first disagreement, nil if there was none.
+    /// Returns the first disagreement, or nil if there is none.
     func run(steps: Int) -> String? {
         var random = random
         var heap = IndexedHeap<Number>()
@@ -93,7 +93,7 @@ private struct HeapRace {
         for step in 0..<steps {
             let element = random.below(elements)
             let key = from + random.below(keys)
-            // Long stretches of growing and of shrinking, so that all sizes occur.
+            // Long phases of growing and of shrinking, so that all sizes occur.
             let isGrowing = step / 2_000 % 2 == 0
             switch random.below(isGrowing ? 6 : 12) {
             case 0...3 where keyOf[element] == nil:

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The lists beside the standard array: any element can leave, and leave once.
+/// Compares the lists with the standard library's array: any element can be removed, and only once.
 @Suite struct LinkedTests {
     private struct Element: Linked, ~Copyable {
         let number: Int

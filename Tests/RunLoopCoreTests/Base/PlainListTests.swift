@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The list beside the standard array.
+/// Compares the list with the standard library's array.
 @Suite struct PlainListTests {
     @Test(arguments: [1, 2, 3] as [UInt64])
     func agreesWithArray(seed: UInt64) {

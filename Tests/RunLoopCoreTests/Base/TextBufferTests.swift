@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopCore
 
 @Suite struct TextBufferTests {
-    /// What is in the buffer after `fill`.
+    /// Returns the contents of the buffer after `fill`.
     private func text(_ fill: (inout TextBuffer) -> Void) -> String {
         TextBuffer.build { text in
             fill(&text)

@@ -4,14 +4,14 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Descriptor objects that are enabled, disabled, made ready and served at random, beside a list of what should be called.
+/// Enables, disables, makes ready and serves descriptor objects at random, and compares the callbacks with a list of the expected ones.
 @Suite struct ArmingTests {
     private final class Object {
         let pair: [Int32]
         var handle: OpaquePointer!
         var called: UInt = 0
         var calls = 0
-        /// What is enabled, and not called yet.
+        /// The callbacks that are enabled and were not called yet.
         var enabled: UInt = 0
         var bytes = 0
         var isAdded = true
@@ -31,7 +31,7 @@ import Testing
                 }, &context)
         }
 
-        /// What is called back in a run: there is always room to write.
+        /// The callbacks expected in a run. There is always room to write.
         var due: UInt { isAdded ? enabled & (bytes > 0 ? 3 : 2) : 0 }
 
         var endpoint: EndpointPointer {
@@ -93,7 +93,7 @@ import Testing
             }
             for object in objects {
                 let state = object.endpoint.state
-                // Who is armed for more than its source knows would never be called.
+                // A callback that is armed, but not registered with the source, would never be called.
                 if !state.armed.isSubset(of: state.registered) { return "step \(step): the source was not told" }
                 if state.activeCalls != 0 { return "step \(step): somebody uses it" }
             }
@@ -101,7 +101,7 @@ import Testing
         return nil
     }
 
-    /// Runs until nobody is called any more: each object that was due, once, with all its bits.
+    /// Runs until no callback is called. Expects each object that was due to be called once, with all its bits.
     private func serve(_ objects: [Object]) -> String? {
         for object in objects { (object.called, object.calls) = (0, 0) }
         while RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1) == 4 {}

@@ -3,15 +3,15 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The slots of a bucket beside a dictionary.
+/// Compares the slots of a bucket with a dictionary.
 @Suite struct DeadlineBucketTests {
-    /// Stretches in which more come than leave, then more leave than come; now and then all are taken out, and some come back.
+    /// Alternates between phases of growing and of shrinking. Occasionally all timers are taken out, and some are put back.
     @Test(arguments: [1, 2, 3] as [UInt64])
     func agreesWithModel(seed: UInt64) {
         #expect(Self.run(seed: seed, steps: scaled(30_000)) == nil)
     }
 
-    /// The first disagreement, nil if there was none.
+    /// Returns the first disagreement, or nil if there is none.
     private static func run(seed: UInt64, steps: Int) -> String? {
         var random = Random(seed: seed)
         let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: 700)
@@ -46,7 +46,7 @@ import Testing
         return nil
     }
 
-    /// However many come and leave, the memory is that for the most that were there at once.
+    /// However many timers are added and removed, the capacity depends only on how many there are at the same time.
     @Test(arguments: [1, 48, 64, 100, 1_000])
     func slotsAreUsedAgain(live: Int) {
         var random = Random(seed: UInt64(live))
@@ -63,7 +63,7 @@ import Testing
         #expect(bucket.pointer.pointee.capacity <= max(64, 4 * live))
     }
 
-    /// Before the first timer comes there is no memory.
+    /// A bucket has no memory before its first timer is added.
     @Test func emptyBucketHasNothing() {
         let bucket = Bucket()
         #expect(bucket.takeAll().isEmpty)
@@ -88,7 +88,7 @@ import Testing
             if DeadlineBucket.number(of: position.pointee) != 5 { Issue.record("another bucket") }
         }
 
-        /// As many as there were before, or fewer.
+        /// Puts back at most as many timers as were taken out.
         func fill(_ entries: [DeadlineBucket.Entry]) {
             for entry in entries { entry.position.pointee = pointer.fill(entry, number: 5) }
             pointer.endFilling()

@@ -2,21 +2,21 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The buckets beside a list that is always sorted.
+/// Compares the queue of buckets with a list that is always sorted.
 @Suite struct DeadlineQueueTests {
-    /// Where deadlines lie: how a walk spreads them.
+    /// How a random walk distributes the deadlines.
     enum Spread: CaseIterable, Sendable {
-        /// Within two hours of now, as timeouts do.
+        /// Within two hours from now, as timeouts typically are.
         case hours
         /// Within a millisecond.
         case close
-        /// Five different ones.
+        /// Five different deadlines.
         case few
-        /// On all scales: from a nanosecond to a century ahead, and past.
+        /// On all scales: from a nanosecond to a century ahead, and in the past.
         case everywhere
         /// Each after all others, or each before all others.
         case ascending, descending
-        /// All due already, so that any number of them is sorted at once.
+        /// All due already, so that any number of them is sorted at the same time.
         case past
     }
 
@@ -32,7 +32,7 @@ import Testing
         #expect(problem == nil)
     }
 
-    /// More than a bucket that is opened as a whole, with one deadline: they cannot be split.
+    /// More timers than fit into a bucket that is opened as a whole. They cannot be split, because they have the same deadline.
     @Test func thousandsOfEqualsComeOutByArrival() {
         let inOrder = onThread { () -> Bool in
             let walk = DeadlineWalk(seed: 5, timers: 2_000, spread: .few)
@@ -56,7 +56,7 @@ import Testing
         #expect(numbers == [1])
     }
 
-    /// A large bucket is sorted as a whole if all its timers are due, or have one deadline; else only its first part is looked at.
+    /// A large bucket is sorted as a whole if all its timers are due or have the same deadline; otherwise only its first part is examined.
     @Test(arguments: [true, false], [true, false])
     func largeBucketIsSortedIfItIsDue(isDue: Bool, isOneDeadline: Bool) {
         let sorted = onThread { () -> Int in
@@ -73,7 +73,7 @@ import Testing
         #expect(sorted == (isDue || isOneDeadline ? 3_000 : 0))
     }
 
-    /// Nothing is queued at `.max` but what never fires: it stays behind everything else.
+    /// Only timers that never fire are queued at `.max`: they stay behind all others.
     @Test func theEndOfTimeComesLast() {
         let seen = onThread { () -> [UInt64] in
             var queue = DeadlineQueue()
@@ -96,7 +96,7 @@ import Testing
 }
 
 private struct DeadlineWalk {
-    /// 73 years after the machine was started: not due, whatever the clock says.
+    /// 73 years after the machine was started: never due, whatever the clock reads.
     static let ahead: UInt64 = 3 << 61
 
     private var random: Random
@@ -137,7 +137,7 @@ private struct DeadlineWalk {
         }
     }
 
-    /// The first disagreement, nil if there was none.
+    /// Returns the first disagreement, or nil if there is none.
     func run(steps: Int) -> String? {
         var walk = self
         defer { for timer in timers { timer.destroy() } }
@@ -151,7 +151,7 @@ private struct DeadlineWalk {
         for step in 0..<steps {
             let which = random.below(timers.count)
             let timer = timers[which]
-            // Long stretches of growing and of shrinking, so that all sizes occur.
+            // Long phases of growing and of shrinking, so that all sizes occur.
             let isGrowing = step / 1_500 % 2 == 0
             switch random.below(isGrowing ? 8 : 14) {
             case 0...4 where model.deadlines[which] == nil:
@@ -181,7 +181,7 @@ private struct DeadlineWalk {
                 model.set(which, to: nil, 0)
                 count -= 1
             case 8...:
-                // The clock goes on, and what is due fires; sometimes it jumps.
+                // The clock advances, sometimes by a large step, and timers that are due fire.
                 now += spread == .past ? 1_000 : random.chance(2) ? 1 << 45 : UInt64(random.below(2_000_000))
                 for _ in 0..<random.below(6) {
                     let found = queue.first()?.timer
@@ -228,7 +228,7 @@ private struct DeadlineWalk {
         return model.first == nil ? nil : "something is left over"
     }
 
-    /// All for one deadline, some of which are moved there later.
+    /// Gives all timers the same deadline, a third of them by moving them there later. Returns whether they come out in order of arrival.
     func comeOutByArrival() -> Bool {
         var walk = self
         var queue = DeadlineQueue()
@@ -252,9 +252,9 @@ private struct DeadlineWalk {
     }
 }
 
-/// The numbers of the timers that are queued, by deadline and arrival.
+/// The numbers of the queued timers, sorted by deadline and arrival.
 private struct SortedList {
-    /// By the number of the timer; nil: it is not queued.
+    /// Deadlines, indexed by timer number; nil if the timer is not queued.
     private(set) var deadlines: [UInt64?]
     private var arrivals: [UInt]
     private var order: [Int] = []
@@ -273,7 +273,7 @@ private struct SortedList {
         arrivals[timer] = arrival
     }
 
-    /// Where the first is that does not come before these.
+    /// Returns the position of the first timer that does not precede this deadline and arrival.
     private func index(of deadline: UInt64, _ arrival: UInt) -> Int {
         var (low, high) = (0, order.count)
         while low < high {

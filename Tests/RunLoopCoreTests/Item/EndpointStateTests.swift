@@ -28,7 +28,7 @@ import Testing
         #expect(state.bits == 3 * EndpointState.callUnit)
     }
 
-    /// Against two sets.
+    /// Compares the state with two sets of events.
     @Test(arguments: [1, 2, 3] as [UInt64])
     func armedAndRegisteredEventsAgreeWithSets(seed: UInt64) {
         var random = Random(seed: seed)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    /// What its source is told beside what it needs is no part of it.
+    /// Events that a source registers in addition to those it needs are not part of the state.
     @Test func otherEventsAreNoArms() {
         var state = EndpointState(0)
         state.arm([.peerClosed, .error, .hangUp])

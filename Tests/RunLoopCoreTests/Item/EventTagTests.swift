@@ -22,7 +22,7 @@ import Testing
         #expect(seen == [true, true, true])
     }
 
-    /// The number goes on where the last owner of the memory stopped.
+    /// The generation continues where the previous source in this memory stopped.
     @Test func tagIsNotThatOfTheNextSourceInTheSameMemory() {
         let seen = onThread { () -> [Bool] in
             let threadContext = Registry.current!.threadContext

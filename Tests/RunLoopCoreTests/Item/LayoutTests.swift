@@ -3,14 +3,14 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What C arithmetic in the core takes for granted, and the sizes that cost cache lines.
+/// The memory layout that pointer arithmetic in the core relies on, and the sizes that determine cache lines.
 @Suite struct LayoutTests {
     @Test func timerFitsOneCacheLine() {
         #expect(MemoryLayout<TimerStorage>.size == 64)
         #expect(MemoryLayout<TimerStorage>.stride == 64)
     }
 
-    /// At most 96 bytes per timer, and per watched descriptor.
+    /// At most 96 bytes per observer, 128 per source, and 24 per watched descriptor.
     @Test func othersStaySmall() {
         #expect(MemoryLayout<SourceStorage>.stride <= 128)
         #expect(MemoryLayout<Registration>.stride <= 48)
@@ -20,7 +20,7 @@ import Testing
         #expect(MemoryLayout<Poller.Watch>.stride == 24)
     }
 
-    /// Slabs hand out addresses whose low three bits are 0: `Handle` refuses others.
+    /// Slabs return addresses whose low three bits are 0; `Handle` refuses other addresses.
     @Test func slabObjectsAreAligned() {
         for stride in [
             MemoryLayout<TimerStorage>.stride, MemoryLayout<TimerDetail>.stride, MemoryLayout<SourceStorage>.stride,
@@ -28,7 +28,7 @@ import Testing
         ] { #expect(stride % 8 == 0) }
     }
 
-    /// What is read when a ready descriptor is delivered lies in one cache line; a source begins with one.
+    /// All fields of a source that are read to deliver a ready descriptor are in one cache line, the first line of the source.
     @Test func deliveringReadsOneLineOfASource() {
         let lines = onThread { () -> [Int] in
             let threadContext = Registry.current!.threadContext
@@ -46,7 +46,7 @@ import Testing
         #expect(lines[3] == 77)
     }
 
-    /// A call of a descriptor object or a socket reads one line as well.
+    /// Calling back a descriptor object or socket reads one cache line, too.
     @Test func callingReadsOneLineOfAnEndpoint() {
         #expect(MemoryLayout<FileDescriptorStorage>.size <= 128)
         #expect(MemoryLayout<SocketStorage>.size <= 128)
@@ -65,7 +65,7 @@ import Testing
         #expect(line.contains { UInt32(truncatingIfNeeded: $0) == EndpointState.valid })
     }
 
-    /// The state of an item is three fields of its header.
+    /// The state of an item consists of three fields of its header.
     @Test func stateIsFlagsReferencesAndPosition() {
         let seen = onThread { () -> [Bool] in
             let threadContext = Registry.current!.threadContext
@@ -88,7 +88,7 @@ import Testing
         #expect(seen == Array(repeating: true, count: 14))
     }
 
-    /// The field of the header that is a timer's place in the queue is a source's flag.
+    /// The header field that holds a timer's position in the queue holds a source's signal flag.
     @Test func signalFlagIsInTheHeader() {
         let seen = onThread { () -> [Bool] in
             let threadContext = Registry.current!.threadContext
@@ -143,7 +143,7 @@ import Testing
         #expect(seen == [true, true, true, true])
     }
 
-    /// The registration in a second loop knows its source, and the first one is found by its address.
+    /// The registration in a second loop knows its source, and the first registration is found by its address.
     @Test func registrationsKnowTheirSource() {
         let seen = onThread { () -> [Bool] in
             let threadContext = Registry.current!.threadContext

@@ -5,7 +5,7 @@ import Testing
 @testable import RunLoopCore
 
 @Suite struct PendingSignalsTests {
-    /// Never freed, as in a loop.
+    /// Creates pending signals that are never freed, as in a loop.
     private static func make() -> UnsafeMutablePointer<PendingSignals> {
         let pendingSignals = UnsafeMutablePointer<PendingSignals>.allocate(capacity: 1)
         pendingSignals.initialize(to: PendingSignals())
@@ -18,7 +18,7 @@ import Testing
         return slots.sorted()
     }
 
-    /// Where words and groups begin and end.
+    /// The slots where words and groups begin and end.
     private static let edges = [0, 1, 61, 62, 63, 64, 126, 127, 63 + 4095, 63 + 4096, 63 + 64 * 4095, PendingSignals.slotLimit - 1]
 
     @Test func eachSlotIsItsOwn() {
@@ -59,8 +59,8 @@ import Testing
         #expect(wrong == 0)
     }
 
-    /// The promise to signallers: a flag that was set before its bit is seen by a later `take`, whatever other threads
-    /// do. So once all are done, one last `take` leaves no flag set.
+    /// The guarantee for signallers: a flag that was set before its bit is seen by a later `take`, whatever other threads do. So once all
+    /// threads are done, one last `take` leaves no flag set.
     @Test(arguments: [[0, 1, 62], [0, 62, 63, 64, 200], [63, 127, 128, 5000, 9000]])
     func nothingIsLost(slots: [Int]) {
         let pendingSignals = Self.make()
@@ -92,7 +92,7 @@ import Testing
         #expect(seen.pointer.pointee > 0)
     }
 
-    /// Two threads fill the same words at the same time, again and again: each bit is set afterwards.
+    /// Two threads repeatedly fill the same words at the same time: each bit is set afterwards.
     @Test(arguments: [0, 63, 5000])
     func neighboursDoNotOverwriteEachOther(first: Int) {
         let pendingSignals = Self.make()
@@ -105,7 +105,7 @@ import Testing
         inParallel(3) { number in
             for current in 1...rounds {
                 if number < 2 {
-                    // Both begin at once, if both have a processor.
+                    // Both threads begin at the same time, if each has a processor.
                     var looks = 0
                     while round.pointer.pointee.load(ordering: .acquiring) < current {
                         looks += 1

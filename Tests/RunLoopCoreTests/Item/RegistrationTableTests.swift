@@ -4,9 +4,9 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The table beside a dictionary.
+/// Compares the table with a dictionary.
 @Suite struct RegistrationTableTests {
-    /// `hashes`: how many different ones there are; few of them make long buckets.
+    /// `hashes` is the number of different hashes; few of them make long buckets.
     @Test(arguments: [(1, 1_000_000), (2, 3), (3, 1), (4, 64)] as [(UInt64, Int)])
     func agreesWithDictionary(seed: UInt64, hashes: Int) {
         let problem = onThread { Self.run(seed: seed, hashes: hashes, steps: scaled(6_000)) }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The queue beside a list that is searched from end to end.
+/// Compares the queue with a list that is searched from end to end.
 @Suite struct TimerQueueTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func agreesWithModel(seed: UInt64) {
@@ -25,7 +25,7 @@ import Testing
     private static func run(seed: UInt64, timers count: Int, deadlines: Int, steps: Int) -> String? {
         var random = Random(seed: seed)
         let threadContext = Registry.current!.threadContext
-        // Every second one has a detail, and so can have a tolerance.
+        // Every second timer has a detail, and therefore can have a tolerance.
         let timers = (0..<count).map { TimerPointer.create(threadContext, date: 0, interval: 0, order: $0 % 2, { _, _ in }, .empty)! }
         defer { for timer in timers { timer.destroy() } }
         var queue = TimerQueue()
@@ -60,7 +60,7 @@ import Testing
                 queue.remove(timer)
                 model[which] = nil
             case 6...7:
-                // As RLRunLoopTimerSetTolerance does it: out, change, in again, with the same arrival.
+                // As RLRunLoopTimerSetTolerance does it: removed, changed and inserted again, with the same arrival.
                 guard let detail = timer.detail else { break }
                 let queued = model[which]
                 queue.remove(timer)
@@ -70,7 +70,7 @@ import Testing
                 queue.insert(timer, at: queued.deadline)
                 model[which] = expected(which, queued.deadline)
             default:
-                // They begin to fire: several, so that those with one deadline are under way while all else happens.
+                // Several timers begin to fire, so that timers with the same deadline are firing while everything else happens.
                 for _ in 0..<random.below(4) {
                     guard let first = queue.first()?.timer else { break }
                     guard let index = timers.firstIndex(of: first) else { return "step \(step): a stranger is first" }
@@ -113,7 +113,7 @@ import Testing
         #expect(isEmpty)
     }
 
-    /// One wake-up for several timers: the loop sleeps until the first window closes, and then all that are open fire.
+    /// One wake-up serves several timers: the loop sleeps until the first window closes, and then all timers with an open window fire.
     @Test func windowsOverlap() {
         let seen = onThread { () -> [UInt64] in
             let threadContext = Registry.current!.threadContext

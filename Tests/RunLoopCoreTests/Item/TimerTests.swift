@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// A timer's own arithmetic, without a loop that runs.
+/// A timer's own arithmetic, without running a loop.
 @Suite struct TimerTests {
     private static func withTimer<Result>(
         date: Double, interval: Double, _ body: @escaping (TimerPointer) -> Result
@@ -20,7 +20,7 @@ import Testing
         #expect(Self.withTimer(date: 1, interval: 1) { $0.detail != nil && $0.pointee.item.has(.repeats) })
     }
 
-    /// A timer that ends while clients have two references is released under the lock, whichever thread releases last.
+    /// A timer that ends while clients hold two references is released under the lock, whichever thread releases last.
     @Test(arguments: [true, false]) func onlyATimerWithOneReferenceIsReleasedWithoutTheLock(fires: Bool) {
         let seen = onThread {
             [1, 2].map { (references: Int) -> Bool in
@@ -51,7 +51,7 @@ import Testing
         #expect(deadline <= Clock.now.nanoseconds)
     }
 
-    /// The next point of the grid is the first one behind `now`, however many were missed.
+    /// The next point of the grid is the first one after `now`, however many were missed.
     @Test func gridAgreesWithSearch() {
         let problems = onThread { () -> [String] in
             var random = Random(seed: 3)
@@ -126,7 +126,7 @@ import Testing
         #expect(releases.pointer.pointee == 2, "one for each")
     }
 
-    /// The shortcut invalidates only a timer to which clients have one reference, which then goes without the lock, on whatever thread.
+    /// The shortcut invalidates a timer only if clients hold exactly one reference, which any thread can then release without the lock.
     @Test(.enabled(if: Membarrier.isAvailable))
     func lastReferenceToAnEndedTimer() {
         let seen = onThread { () -> [Bool] in
@@ -146,9 +146,9 @@ import Testing
                 return result
             }
             let isReleased = { () -> Bool in
-                // A thread that has released a timer has room for the next one.
+                // A thread that has released a timer reuses its memory for the next timer.
                 TimerPointer.create(Registry.current!.threadContext, date: 0, interval: 0, order: 0, { _, _ in }, .empty)!.destroy()
-                // While the thread lives no other one gets the memory.
+                // While the thread lives, no other thread gets the memory.
                 return timer.tryRelease() && timer.pointee.item.object.tag == 0
             }
             return results + [onThread(isReleased)]

@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Which items are in which modes, beside dictionaries. More modes than fit one word of a bit set.
+/// Compares the modes of items with dictionaries. There are more modes than bits in one word of a bit set.
 @Suite struct ModeSetTests {
     private static let modeCount = 70
 
@@ -14,7 +14,7 @@ import Testing
     }
 
     private struct Member {
-        /// By number; -1 is the common modes.
+        /// The item's modes, by number; -1 is the common modes.
         var modes: Set<Int> = []
         var keepsMode = true
     }
@@ -66,7 +66,7 @@ import Testing
 
         for step in 0..<steps {
             let item = random.below(items.count)
-            // Mostly a few modes, so that memberships meet.
+            // Mostly a few modes, so that memberships coincide.
             let mode = random.chance(20) ? -1 : random.chance(70) ? random.below(4) : random.below(modeCount)
             switch random.below(20) {
             case 0...10:
@@ -95,7 +95,7 @@ import Testing
                     return "step \(step): item \(item) in mode \(mode): \(contains(item, mode))"
                 }
                 if mode < 0 { continue }
-                // A mode is empty if no source and no timer is in it; observers and unreferenced ones do not count.
+                // A mode is empty if it has no source and no timer; observers, and items that do not keep the mode running, do not count.
                 let isEmpty = !members.indices.contains { $0 % 3 != 2 && members[$0].keepsMode && members[$0].modes.contains(mode) }
                 if (bench.pass(modes[mode]) == 1) != isEmpty { return "step \(step): mode \(mode) is empty: \(isEmpty)" }
             }
@@ -104,7 +104,7 @@ import Testing
         return nil
     }
 
-    /// Sets are unique, and every mode knows those that contain it.
+    /// Checks that sets are unique, and that each mode lists exactly the sets that contain it. Returns the first error.
     private static func counts(_ handle: OpaquePointer) -> String? {
         let loop: RunLoopPointer = Handle.storage(UnsafeRawPointer(handle))
         for number in 1..<loop.pointee.modes.count {

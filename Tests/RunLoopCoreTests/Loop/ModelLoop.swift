@@ -1,5 +1,4 @@
-// The guide's ten steps, written down as plainly as possible: lists that are searched from end to end, no queue that is
-// kept in order, no lock, no clock.
+// The guide's ten steps, written as plainly as possible: lists that are searched from end to end, no sorted queue, no lock, no clock.
 
 final class ModelLoop: Stage {
     private final class Member {
@@ -15,7 +14,7 @@ final class ModelLoop: Stage {
     private final class Function {
         let number: Int
         let mode: ScriptMode
-        /// Called or cancelled.
+        /// Whether the function was called or cancelled.
         var isGone = false
 
         init(_ number: Int, _ mode: ScriptMode) { (self.number, self.mode) = (number, mode) }
@@ -171,7 +170,7 @@ final class ModelLoop: Stage {
         }
     }
 
-    /// Who is signalled at the beginning has a turn, wherever it is by then. A nested run may be quicker.
+    /// Sources that are signalled at the beginning are performed, wherever they are by then, unless a nested run performs them first.
     private func performSources(_ mode: ScriptMode, _ onlyOne: Bool) -> Bool {
         let batch = script.sourceOrders.indices
             .filter { members[.source($0)]!.modes.contains(mode) && signalled.contains($0) }
@@ -201,7 +200,7 @@ final class ModelLoop: Stage {
             player.called(.timer(index))
             member.isFiring = false
             if !member.repeats { invalidate(member) }
-            // The next point of the grid lies far ahead, unless the function has set another date.
+            // The next point of the grid is far ahead, unless the callback has set another date.
             if timers.settings[index] == setting { timers.setDate(index, .future) }
             requeue(.timer(index), member.modes)
         }
@@ -212,7 +211,7 @@ final class ModelLoop: Stage {
         function.mode == mode || (isCommon && function.mode == .common)
     }
 
-    /// First come, first served. The rest is out of reach for runs inside of these functions.
+    /// Calls functions in the order in which they were posted. Nested runs cannot reach the rest of the batch.
     private func performFunctions(_ mode: ScriptMode) {
         let batch = queue
         queue = []

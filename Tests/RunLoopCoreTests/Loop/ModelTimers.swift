@@ -1,18 +1,19 @@
-/// When the timers of a model are due, on a clock of its own that goes on with every look. By date, but what is past and
-/// queued inside of a timer pass stands behind that pass, in the order in which it came, until the outermost pass ends or one of its
-/// mode that is nested in it begins; unless it has a turn in it, and the date asked for is past, too: then it keeps that.
+/// When the timers of a model are due, on the model's own clock, which advances with every reading. Timers are due by date, with one
+/// exception: a timer that is past and is queued during a timer pass is placed behind that pass, in order of arrival, until the outermost
+/// pass ends or a nested pass of its mode begins. But a timer keeps its place if the pass was going to fire it, and its new date is past,
+/// too.
 struct ModelTimers {
     private let script: Script
     private var clock = 0
     private var floor = 0
-    /// What the passes that are under way, each inside of the one before, took for now.
+    /// What each pass in progress took for the current time, the outermost pass first.
     private var passes: [Int] = []
     private var deadlines: [Int]
-    /// The date that each was given last, where the grid of a repeating timer whose date was past starts now.
+    /// The date that each timer was given last. (The grid of a repeating timer with a past date starts at the current time instead.)
     private var asked: [Int]
     private var isDisplaced: [Bool]
     private(set) var queuedAt: [Int]
-    /// How often each got a date.
+    /// How often each timer was given a date.
     private(set) var settings: [Int]
 
     init(_ script: Script) {
@@ -30,7 +31,7 @@ struct ModelTimers {
         return clock
     }
 
-    /// A repeating timer's past date counts as now.
+    /// Sets a date. A repeating timer's past date counts as now.
     mutating func setDate(_ index: Int, _ date: TimerDate) {
         settings[index] += 1
         switch date {
@@ -43,7 +44,7 @@ struct ModelTimers {
         }
     }
 
-    /// `isHere`: it was in the current mode already.
+    /// Queues a timer. `isHere`: it was in the current mode already.
     mutating func enqueue(_ index: Int, isHere: Bool) {
         if let dueBy = passes.last, isHere && asked[index] <= dueBy && queuedAt[index] <= dueBy { return }
         isDisplaced[index] = !passes.isEmpty && deadlines[index] < floor
@@ -53,13 +54,13 @@ struct ModelTimers {
 
     mutating func dequeue(_ index: Int) { queuedAt[index] = .max }
 
-    /// A pass is about to begin, perhaps inside of others: those of its mode go by date again.
+    /// Orders a displaced timer by date again. Called before a pass, perhaps a nested one, for the timers of its mode.
     mutating func restore(_ index: Int) {
         if isDisplaced[index] && queuedAt[index] != .max { queuedAt[index] = deadlines[index] }
         isDisplaced[index] = false
     }
 
-    /// What the pass takes for now, nil if not even its first timer is due.
+    /// Returns what the pass takes for the current time; nil if not even its first timer is due.
     mutating func beginPass(_ first: Int) -> Int? {
         let now = now()
         guard queuedAt[first] <= now else { return nil }

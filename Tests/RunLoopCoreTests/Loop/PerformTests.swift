@@ -5,11 +5,11 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Functions sent to a loop, beside a plain queue.
+/// Compares the functions sent to a loop with a plain queue.
 @Suite struct PerformTests {
     private struct Queued {
         var number: Int
-        /// nil: the common modes.
+        /// The mode; nil for the common modes.
         var mode: Int?
     }
 
@@ -89,7 +89,7 @@ import Testing
         #expect(seen == ["three 1", "F0", "F1", "two 3", "one 1"])
     }
 
-    /// What many threads send arrives, once, and of each thread in its order.
+    /// Whatever many threads send arrives exactly once, and the functions of each thread arrive in order.
     @Test func nothingIsLostBetweenThreads() {
         let producers = 3
         let each = scaled(8_000)
@@ -167,7 +167,7 @@ import Testing
         #expect(!backoff.isDue)
     }
 
-    /// Only posts of other threads that do not wait for the result are a reason to back off.
+    /// Only posts by other threads that do not wait for the result count as a reason to back off.
     @Test func countsWhatOthersPost() {
         let inbox = Pinned(PerformInbox())
         inbox.pointer.setOpen(true)
@@ -204,8 +204,8 @@ import Testing
         var largest = 0
     }
 
-    /// What is posted while passes go on with a long queue stays in the inbox until that is at its end: moving it behind the rest
-    /// once more would make a pass as long as all that waits.
+    /// Functions posted while passes work through a long queue stay in the inbox until the end of that queue. Moving them behind the rest
+    /// in each pass would make a pass as long as everything that is waiting.
     @Test func whatIsPostedMeanwhileIsNotMovedBehindALongQueue() {
         let queue = onThread {
             let queue = LongQueue()
@@ -221,7 +221,7 @@ import Testing
         #expect(queue.largest <= LongQueue.first)
     }
 
-    /// The first one posts the others.
+    /// A slow function. The first call posts the others.
     private static let takesTime: RLRunLoopFunction = { info in
         let queue = Unmanaged<LongQueue>.fromOpaque(info!).takeUnretainedValue()
         let loop = RunLoopPointer(ThreadContextPointer.current!)

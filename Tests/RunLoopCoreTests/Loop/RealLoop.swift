@@ -2,9 +2,9 @@ import CRunLoop
 
 @testable import RunLoopCore
 
-/// The calling thread's loop, through the functions that C programs call.
+/// The calling thread's loop, used through the functions that C programs call.
 final class RealLoop: Stage {
-    /// What the functions get as info.
+    /// The info of the callbacks.
     private final class Role {
         unowned let player: Player
         let item: Item
@@ -73,7 +73,7 @@ final class RealLoop: Stage {
             nil, observer.activities, observer.repeats ? 1 : 0, observer.order, { RealLoop.called($2, activity: $1) }, &context)
     }
 
-    /// Past ones lie a second back, a tenth of a millisecond apart.
+    /// Returns the date as an absolute time. Past dates are a second ago, a tenth of a millisecond apart.
     private func date(_ date: TimerDate) -> Double {
         switch date {
         case .past(let slot): now - 1 + Double(slot) * 1e-4

@@ -28,7 +28,7 @@ import Testing
         #expect(Set(loops.with { $0 }).count == count)
     }
 
-    /// One after the other: the memory of a loop is the next thread's, unless somebody holds on to it.
+    /// Threads run one after the other: the memory of a loop is reused for the next thread, unless a reference to it is left.
     @Test func memoryIsRecycled() {
         var addresses = Set<UInt>()
         for _ in 0..<200 { addresses.insert(onThread { UInt(bitPattern: Registry.current) }) }
@@ -44,7 +44,7 @@ import Testing
         #expect(kept.pointee.isOpen == false)
         let isUsedAgain = (0..<20).contains { _ in onThread { Registry.current == kept } }
         #expect(!isUsedAgain)
-        // Functions on it do nothing.
+        // Functions called with this loop do nothing.
         #expect(RLRunLoopIsWaiting(kept.handle) == 0)
         #expect(RLRunLoopCopyCurrentMode(kept.handle) == nil)
         RLRunLoopWakeUp(kept.handle)
@@ -64,7 +64,7 @@ import Testing
                     loop.pointee.modes.count, loop.pointee.sets.count, loop.pointee.observers.count, loop.pointee.registrations.count,
                     loop.pointee.held.count, loop.pointee.activation.depth,
                 ]
-                // Leaves as much as it can behind.
+                // Leaves as much as possible behind.
                 let bench = Bench()
                 for name in ["a", "b", "c"] {
                     let source = bench.source(name)
@@ -77,7 +77,7 @@ import Testing
                 RLRunLoopStop(bench.loop)
                 return before
             }
-            // The default mode, and in front of it nothing in the place of the common modes.
+            // The default mode is registered, and nothing is in front of it, in the slot of the common modes.
             #expect(seen == [2, 0, 0, 0, 0, 0])
         }
     }

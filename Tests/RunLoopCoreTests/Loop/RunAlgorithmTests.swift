@@ -1,6 +1,6 @@
 import Testing
 
-/// Whole event lists of random programs, on the real loop and on the model.
+/// Compares the complete event lists of random programs, on the real loop and on the model.
 @Suite struct RunAlgorithmTests {
     @Test(arguments: 0..<8)
     func agreesWithModel(block: Int) {
@@ -9,7 +9,7 @@ import Testing
         #expect(problems.isEmpty, "\(problems.count) of \(count) scripts differ; the first: \(problems.first ?? "")")
     }
 
-    /// Where the two lists part, nil if they are the same.
+    /// Returns where the two lists differ, or nil if they are the same.
     static func difference(seed: UInt64) -> String? {
         let script = Script(seed: seed)
         let real = onThread { () -> [Event] in

@@ -1,5 +1,5 @@
-// Random programs for a run loop. One player acts them out twice, on the real loop and on the model; whatever happens is
-// written down as a list of events, and the two lists must be the same.
+// Random programs for a run loop. One player executes them twice, on the real loop and on the model. Everything that happens is recorded as
+// a list of events, and the two lists must be the same.
 
 enum Item: Hashable {
     case source(Int)
@@ -7,7 +7,7 @@ enum Item: Hashable {
     case observer(Int)
 }
 
-/// The default mode, which is common from the beginning, two others, and all common ones.
+/// The default mode, which is common from the beginning; two other modes; and all common modes.
 enum ScriptMode: Int, CaseIterable {
     case first, second, third, common
 
@@ -18,7 +18,7 @@ enum Step {
     case add(Item, ScriptMode)
     case remove(Item, ScriptMode)
     case invalidate(Item)
-    /// Whether a source or timer keeps its modes from being empty.
+    /// Sets whether a source or timer keeps its modes from being empty.
     case keep(Item, Bool)
     case signal(Int)
     case setDate(Int, TimerDate)
@@ -27,13 +27,13 @@ enum Step {
     case addCommon(ScriptMode)
     case stop
     case wakeUp
-    /// `isLong`: until something stops it, which BeforeWaiting does (see `Player`); otherwise one pass.
+    /// Runs the loop. `isLong`: until it is stopped, which happens in BeforeWaiting (see `Player`); otherwise one pass.
     case run(ScriptMode, isLong: Bool, onlyOne: Bool)
 }
 
-/// Not a time to wait for: either due already or never within the test.
+/// A date that the test never waits for: either due already or never due within the test.
 enum TimerDate: Hashable {
-    /// Larger is later.
+    /// A past date; a larger number is a later date.
     case past(Int)
     case future
 }
@@ -59,13 +59,13 @@ struct Script {
         var repeats: Bool
     }
 
-    /// By order: no two are the same, since ties come in no promised order.
+    /// The orders of the sources, which are all different, since the order of equal ones is not guaranteed.
     var sourceOrders: [Int]
     var timers: [Timer]
     var observers: [Observer]
-    /// What is done from outside of any run.
+    /// What is done outside of any run.
     var steps: [Step]
-    /// What an item's function does at its first call, its second and so on. Functions to be performed come last.
+    /// What an item's callback does when called for the first time, the second time and so on. Functions to be performed come last.
     var sourceReactions: [[[Step]]]
     var timerReactions: [[[Step]]]
     var observerReactions: [[[Step]]]
@@ -133,19 +133,19 @@ private struct StepMaker {
     private mutating func runnable() -> ScriptMode { random.chance(60) ? .first : random.chance(60) ? .second : .third }
 }
 
-/// Something that can act out steps: the real loop or the model.
+/// Anything that can execute steps: the real loop or the model.
 protocol Stage: AnyObject {
     func act(_ step: Step) -> Event?
 }
 
-/// Feeds a stage with the steps of a script and writes down what happens.
+/// Executes the steps of a script on a stage and records what happens.
 ///
-/// Nobody ever sleeps: a run that would is stopped by an observer of BeforeWaiting, which the stage has.
+/// No run ever sleeps: a run that would sleep is stopped by an observer of BeforeWaiting, which the stage provides.
 final class Player {
     private let script: Script
     private(set) var events: [Event] = []
     private var calls: [Event: Int] = [:]
-    /// Ends what would go on for ever, such as a source that signals itself.
+    /// Ends scripts that would continue without limit, such as a source that signals itself.
     private var stepsLeft = 300
     private var depth = 0
     unowned var stage: Stage!
@@ -167,7 +167,7 @@ final class Player {
         }
     }
 
-    /// A function of the script is called.
+    /// Records that a callback of the script was called, and executes its reaction.
     func called(_ event: Event) {
         events.append(event)
         let reactions =

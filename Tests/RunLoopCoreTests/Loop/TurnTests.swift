@@ -3,9 +3,9 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Who has a turn in a pass and who has to wait for the next one: what random scripts have found, in small.
+/// Which callbacks are called in a pass and which have to wait for the next one: small versions of what random scripts have found.
 @Suite struct TurnTests {
-    /// RLRunLoopTimer.h: "earlier dates first".
+    /// RLRunLoopTimer.h promises "earlier dates first".
     @Test func pastTimersFireByDate() {
         let seen = Bench.log { bench in
             RLRunLoopAddTimer(bench.loop, bench.timer("T0", secondsAgo: 0.1), kRLRunLoopDefaultMode)
@@ -17,7 +17,7 @@ import Testing
         #expect(seen == ["T0", "T2", "T1"])
     }
 
-    /// RLRunLoop.h, AddSource: "one that is signalled already performs in the next pass".
+    /// RLRunLoop.h says about AddSource: "one that is signalled already performs in the next pass".
     @Test func sourceThatJoinsTheModeWaitsForTheNextPass() {
         let seen = Bench.log { bench in
             let joining = bench.source("S1", order: 1)
@@ -33,7 +33,7 @@ import Testing
         #expect(seen == ["S0", "next", "S1"])
     }
 
-    /// As CFRunLoop does it.
+    /// A source that is removed after the pass has chosen it is still performed, as in CFRunLoop.
     @Test func sourceThatLeavesTheModeKeepsItsTurn() {
         let seen = Bench.log { bench in
             let leaving = bench.source("S1", order: 1)
@@ -67,7 +67,7 @@ import Testing
         #expect(seen == ["S0"])
     }
 
-    /// It had a turn in the pass before, which must not be left over.
+    /// The source was performed in the previous pass, and nothing of that may be left over.
     @Test func sourceSignalledInThePassWaitsForTheNext() {
         let seen = Bench.log { bench in
             let second = bench.source("S1", order: 1)
@@ -87,11 +87,11 @@ import Testing
         #expect(seen == ["S0", "S1", "next", "S0", "S2", "last", "S1"])
     }
 
-    /// A difference, said in RLRunLoopSource.h: ports reported by one look are called, though what was there has been taken since.
+    /// All ports reported by one poll are called, even if their data has been read since. RLRunLoopSource.h documents this difference.
     @Test func sourcesReadyAtTheSameTimeAreAllCalled() {
         let seen = Bench.log { bench in
             let pipes = [Pipe(), Pipe()]
-            // Whoever comes first empties both.
+            // The first callback empties both pipes.
             func empty() { for pipe in pipes { pipe.take() } }
             for (index, pipe) in pipes.enumerated() {
                 pipe.put()

@@ -5,8 +5,8 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The sources of a port's connections follow the port's own source into loops and modes. Meanwhile connections and ports are freed, which
-/// takes the registry's mutex; fork() has that first, and then `attachmentsMutex`.
+/// The sources of a port's connections follow the port's own source into loops and modes. Connections and ports may be freed in the
+/// meantime. That takes the registry's mutex, which fork() acquires before `attachmentsMutex`.
 @Suite(.serialized) struct FollowTests {
     @Test func portIsFreedWithoutTheMutexOfAttachments() {
         let nameHandle = RLStringCreateWithCString(nil, "follow-\(getpid())", UInt32(kRLStringEncodingUTF8))
@@ -19,7 +19,7 @@ import Testing
         let connection = remote.pointee.connection.unsafelyUnwrapped
         let before = connection.pointee.references.load(ordering: .acquiring)
 
-        // The walk has come to the connection of the remote port, and is to have the last reference to it.
+        // The walk has reached the remote port's connection, and is to hold the last reference to it.
         connection.lock()
         let walk = spawn { RLRunLoopAddSource(RLRunLoopGetCurrent(), source, ModeName.default.handle) }
         while connection.pointee.references.load(ordering: .acquiring) == before { sched_yield() }
@@ -27,7 +27,7 @@ import Testing
         connection.unlock()
         RLMessagePortInvalidate(remoteHandle)
         RLRelease(UnsafeRawPointer(remoteHandle))
-        // As fork() takes them, so that the walk cannot free the port.
+        // Locks the registry, as fork() does, so that the walk cannot free the port.
         PortRegistry.mutex.lock()
         local.unlock()
         let isTaken = Pinned(Atomic<UInt32>(0))
@@ -36,7 +36,7 @@ import Testing
             isTaken.pointer.pointee.store(1, ordering: .releasing)
             local.queue.pointee.attachmentsMutex.unlock()
         }
-        // No bound but for a library that is wrong.
+        // The deadline only matters if the library is wrong.
         let deadline = Clock.now.advanced(by: 10_000_000_000)
         while isTaken.pointer.pointee.load(ordering: .acquiring) == 0 && Clock.now < deadline { sched_yield() }
         #expect(isTaken.pointer.pointee.load(ordering: .acquiring) == 1)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Frames as they are written and read. Hostile ones are in Tests/fuzz and Tests/c/test-message-port-hostile.c.
+/// Frames are read as they were written. Hostile frames are tested in Tests/fuzz and Tests/c/test-message-port-hostile.c.
 @Suite struct FrameTests {
     @Test func headerHasTheSizeThatIsSent() {
         #expect(MemoryLayout<Frame.Head>.size == Frame.headSize)
@@ -16,7 +16,7 @@ import Testing
         #expect(DataPointer.receivedLimit >= Frame.headSize + Frame.inlineLimit)
     }
 
-    /// `isCommonCase` is true for nothing that `parse` would refuse, and for all frames of the most frequent kind.
+    /// `isCommonCase` is false for everything that `parse` would refuse, and true for all frames of the most frequent kind.
     @Test(arguments: [4, 5, 6] as [UInt64])
     func theCommonCaseIsAValidFrame(seed: UInt64) {
         var random = Random(seed: seed)
@@ -55,7 +55,7 @@ import Testing
                 read.kind == frame.kind && read.payloadLocation == frame.payloadLocation && read.id == frame.id
                     && read.message == frame.message)
             expectInLoop(read.length == frame.length && read.deadline == frame.deadline)
-            // No other receiver may get this frame, and no byte or file may be missing or too much.
+            // The frame is refused by every other receiver, with a missing or extra byte, and with a missing or extra file.
             for other in [Frame.Receiver.newServer, .server, .client] where other != receiver && frame.kind != .piece {
                 expectInLoop(Frame.parse(frame.head, size: size, hasFile: isFile, receiver: other) == nil)
             }

@@ -4,11 +4,11 @@ import Testing
 @testable import RunLoopCore
 
 extension IncomingBody {
-    /// Where the next piece goes; nil if it is not to be kept, or has to wait.
+    /// Returns the memory for the next piece; nil if the piece is not to be kept, or has to wait.
     fileprivate mutating func nextRoom() -> UnsafeMutableRawBufferPointer? { makeRoom() ? room : nil }
 }
 
-/// A large payload that comes in pieces of any size is the bytes that were sent, and takes no memory before they come.
+/// A large payload that arrives in pieces of any size equals the bytes sent, and takes no memory before they arrive.
 @Suite struct IncomingBodyTests {
     private func announcing(_ length: Int) -> Frame {
         Frame(kind: .request, payloadLocation: .pieces, id: 3, message: 4, length: length, deadline: .never)
@@ -58,7 +58,7 @@ extension IncomingBody {
         return body.finish()?.1
     }
 
-    /// Payloads that a server keeps take the memory that its bounds count, about, whatever size the one before had.
+    /// Payloads that a server keeps take about as much memory as its limits count, whatever the size of the previous payload.
     @Test func smallPayloadDoesNotKeepALargeBlock() {
         var kept: [DataPointer] = []
         for _ in 0..<8 {
@@ -85,7 +85,7 @@ extension IncomingBody {
         #expect(!isUnderWay)
     }
 
-    /// What nothing waits for is counted, not kept; another payload is not concerned.
+    /// A payload that is not waited for is counted, but not kept. Other payloads are unaffected.
     @Test func skippedPayloadHasNoData() {
         var body = IncomingBody(nil)
         body.begin(announcing(100_000))
@@ -102,7 +102,7 @@ extension IncomingBody {
         #expect(frame.length == 100_000 && data == nil)
     }
 
-    /// The connections of a process share what it may have; a later process with its number begins anew. Processes of another user are one.
+    /// The connections of a process share its limit; a later process with the same ID starts anew. Processes of another user count as one.
     @Test func connectionsOfAPeerShare() {
         func join(_ process: Int32, _ user: UInt32) -> PeerPointer {
             PeerPointer.join(PacketSocket.Credentials(process: process, user: user, group: 0), user: 7).unsafelyUnwrapped

@@ -2,8 +2,8 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What was received before the loop could deliver it comes out in order, and takes no more memory than what waits. One after the other, as
-/// one of them fills what the process may receive ahead.
+/// Packets received before the loop could deliver them come out in order, and take no more memory than the waiting packets need. The tests
+/// run one after the other, as one of them fills what the process may receive ahead.
 @Suite(.serialized) struct ReceivedAheadTests {
     private func packet(_ number: Int) -> ReceivedPacket {
         var packet = ReceivedPacket()
@@ -11,7 +11,7 @@ import Testing
         return packet
     }
 
-    /// The list is never empty, so it is never freed: packets that were taken make room for others.
+    /// The list is never empty, so its memory is never freed: packets that were taken make room for others.
     @Test(arguments: [1, 7, 8, 100])
     func memoryIsUsedAgain(waiting: Int) {
         var ahead = ReceivedAhead()
@@ -34,8 +34,8 @@ import Testing
         #expect(taken == 20_000)
     }
 
-    /// One connection fills its share, several together that of the process; then each gets one packet more, and all go on when some was
-    /// taken.
+    /// One connection can fill its own share, several together the share of the process. Then each gets one more packet, and all continue
+    /// once some packets have been taken.
     @Test func processHasABound() {
         let megabyte = DataPointer.create([UInt8](repeating: 7, count: 1 << 20), count: 1 << 20)!
         defer { megabyte.release() }

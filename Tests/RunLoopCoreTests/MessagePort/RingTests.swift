@@ -4,10 +4,10 @@ import Testing
 
 @testable import RunLoopCore
 
-/// A ring compared with an array, both ends in one process. Hostile ends are in Tests/fuzz and Tests/c/test-message-port-ring-hostile.c,
-/// doorbells in Tests/model/ring.pml and Tests/c/test-message-port-ring.c.
+/// Compares a ring with an array; both ends are in one process. Hostile ends are tested in Tests/fuzz and
+/// Tests/c/test-message-port-ring-hostile.c, doorbells in Tests/model/ring.pml and Tests/c/test-message-port-ring.c.
 @Suite struct RingTests {
-    /// A client's end and a server's with the same mapping, so that ThreadSanitizer sees races between them.
+    /// A client's end and a server's end with the same mapping, so that ThreadSanitizer detects races between them.
     private final class Bench {
         var client = Ring()
         var server = Ring()
@@ -59,7 +59,7 @@ import Testing
         #expect(bench.client.wantsDoorbell == true)
     }
 
-    /// The client maps the server's file anew, and both take it into use, once.
+    /// The client maps the server's file, and each end starts to use its own mapping, once.
     @Test func twoMappings() {
         var client = Ring()
         var server = Ring()
@@ -126,7 +126,7 @@ import Testing
         }
     }
 
-    /// Without doorbells: the server polls.
+    /// Two threads without doorbells: the server polls.
     @Test func twoThreads() {
         let bench = Bench()
         let count = Int32(scaled(20_000))

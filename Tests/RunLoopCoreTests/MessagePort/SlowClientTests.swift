@@ -34,7 +34,7 @@ private final class ServerEnd {
         data?.release()
     }
 
-    /// The number of the next packet that has come, and how many bytes it has; nil if there is none.
+    /// Returns the ID and the size of the next packet received; nil if there is none.
     func receive() -> (id: UInt32, length: Int)? {
         var packet = [UInt8](repeating: 0, count: Frame.headSize + Frame.pieceLimit)
         let received = PacketSocket.receive(peer, &packet, packet.count, nil, mayHold: false)
@@ -42,13 +42,13 @@ private final class ServerEnd {
         return (packet.withUnsafeBytes { $0.load(as: Frame.Head.self).4 }, received.size - Frame.headSize)
     }
 
-    /// What the loop does when the socket has room.
+    /// Does what the loop does when the socket becomes writable.
     func handleRoom() -> DispatchResult { connection.handleEvents(Events.writable.rawValue) }
 }
 
-/// What a server does about clients that read slowly, or say nothing. Serialized, since the list of silent clients is the process's.
+/// How a server treats clients that read slowly or send nothing. Serialized, since the list of silent clients is per process.
 @Suite(.serialized) struct SlowClientTests {
-    /// A flush that sends nothing is followed by a pause, one that sends something is not.
+    /// A flush that sends nothing is followed by a pause; one that sends something is not.
     @Test func packetsFollowAsThereIsRoom() {
         let server = ServerEnd()
         PacketSocket.setSendBuffer(server.connection.pointee.fd, 1)
@@ -73,7 +73,7 @@ private final class ServerEnd {
         #expect(server.connection.flush())
     }
 
-    /// Each part of a payload that finds room counts as something.
+    /// Each piece of a payload that was sent counts as something.
     @Test func piecesFollowAsThereIsRoom() {
         let length = 3_000_000
         let server = ServerEnd()
@@ -94,7 +94,7 @@ private final class ServerEnd {
         #expect(received == length && !server.hasBacklog)
     }
 
-    /// The oldest that has said nothing. A greeting that was not received yet is something, too.
+    /// The oldest client that has sent nothing is disconnected first. Data that has not been received yet counts as sent.
     @Test func oldestOfTheSilentGoesFirst() {
         let polite = ServerEnd()
         let old = ServerEnd()

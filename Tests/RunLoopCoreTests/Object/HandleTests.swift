@@ -8,15 +8,15 @@ extension Name: CustomStringConvertible {
     public var description: String { String(cString: text) }
 }
 
-/// There is one null object, a constant of C, so the core has no type for it.
+/// There is only one null object, a C constant, so the core has no type for it.
 private struct NullStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .null }
 }
 
-/// Which handles are taken for what, and what is said about the others. The error handler is the process's: no other
-/// suite makes mistakes.
+/// Which handles are accepted as which type, and what is reported about the others. The error handler is per process: no other suite makes
+/// mistakes.
 @Suite(.serialized) struct HandleTests {
-    /// What the error handler hears while `body` runs.
+    /// Returns the reports that the error handler receives while `body` runs.
     private func diagnostics(_ body: () -> Void) -> [String] {
         let lines = Guarded<[String]>([])
         let info = Unmanaged.passRetained(lines)
@@ -31,7 +31,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
         return lines.with { $0 }
     }
 
-    /// One object of every kind, on a thread with a loop.
+    /// Calls `body` with one object of each kind, on a thread with a loop.
     private func withObjects(_ body: ([Kind: OpaquePointer]) -> Void) {
         var source = RLRunLoopSourceContext()
         let port = RLPortCreate(nil, { _, _, _ in }, nil, nil)
@@ -123,7 +123,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
         defer { memory.deallocate() }
         memory.initializeMemory(as: UInt8.self, repeating: 0, count: 64)
         memory.storeBytes(of: Kind.timer.rawValue, toByteOffset: 4, as: UInt32.self)
-        // Zero, a tag at an odd address, and an address that cannot even be read.
+        // Zero, a valid tag at a misaligned address, and an address that cannot be read.
         for handle in [OpaquePointer(memory), OpaquePointer(memory + 4), OpaquePointer(bitPattern: 1)] {
             let lines = diagnostics { #expect(!isBorrowed(handle, as: .timer)) }
             #expect(lines == ["runloop: F: p: expected RLRunLoopTimer, got something that is not a live object"])
@@ -159,7 +159,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
         #expect(after == EINVAL)
     }
 
-    /// What `given` and `tell` in Exports/Arguments.swift count on.
+    /// The layout that `given` and `tell` in Exports/Arguments.swift rely on.
     @Test func contextsAreAlike() {
         func offsets<Context>(_ fields: PartialKeyPath<Context>...) -> [Int?] { fields.map { MemoryLayout<Context>.offset(of: $0) } }
         typealias Client = ClientContext
@@ -181,6 +181,6 @@ private struct NullStorage: ObjectStorage, ~Copyable {
 }
 
 extension Kind {
-    /// Not `CaseIterable`: its array would be in the library, too.
+    /// All kinds. `Kind` is not `CaseIterable`, because its array would be in the library, too.
     static let all = (UInt32(1)...255).compactMap { Kind(rawValue: 0x524C_0000 | $0) }
 }

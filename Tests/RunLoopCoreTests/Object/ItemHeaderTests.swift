@@ -5,7 +5,7 @@ import Testing
 @testable import RunLoopCore
 
 @Suite struct ItemHeaderTests {
-    /// An item without more to it, guarded by the loop of the calling thread.
+    /// Creates a bare item, guarded by the loop of the calling thread.
     private static func makeItem(_ references: UInt32 = 1) -> ItemPointer {
         let item = ItemPointer.allocate(capacity: 1)
         item.initialize(to: ItemHeader(.observer, owner: Registry.current!.threadContext, flags: []))
@@ -64,7 +64,7 @@ import Testing
         #expect(seen.allSatisfy { $0 })
     }
 
-    /// The last client and the loop let go at the same time: exactly one of them finds the item dead.
+    /// The last client and the loop release the item at the same time: exactly one of them finds it dead.
     @Test func oneSideFindsItDead() {
         let rounds = scaled(4_000)
         let deaths = onThread { () -> [Int] in
@@ -90,7 +90,7 @@ import Testing
         #expect(deaths == [Int](repeating: 1, count: rounds))
     }
 
-    /// An item moves between two loops; whoever locks it has the lock of the one where it is.
+    /// An item moves between two loops. Locking it always locks the loop that it is in.
     @Test func lockFollowsTheItem() {
         let turns = scaled(3_000)
         let problems = onThread { () -> Int in

@@ -4,7 +4,7 @@ import Testing
 @testable import RunLoopCore
 
 @Suite struct SlabTests {
-    /// Every object carries its own address as a stamp while it is out: two owners would overwrite each other's.
+    /// An object that holds its own address as a stamp while it is allocated: two owners would overwrite each other's stamp.
     private struct Stamped {
         let memory: UnsafeMutableRawPointer
 
@@ -57,7 +57,7 @@ import Testing
         return alive.allSatisfy { $0.isIntact } ? nil : "an object was overwritten"
     }
 
-    /// One thread's objects are freed by another, as when a source is made here and released there.
+    /// Objects allocated by one thread are freed by another, like a source that is created on one thread and released on another.
     @Test(arguments: [2, 4])
     func threadsExchangeObjects(threads: Int) {
         let slab = Pinned(Slab(size: 64))
@@ -99,7 +99,7 @@ import Testing
         #expect(first == second)
     }
 
-    /// A thread that ends leaves its memory to the others; whole magazines, so here all of it.
+    /// A thread that exits leaves its memory to the others: whole magazines, so here all of it.
     @Test func trimmedMemoryIsForOthers() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()
@@ -110,7 +110,7 @@ import Testing
         #expect(take(slab.pointer, &other, sevenChunks) == first)
     }
 
-    /// Slabs that were used in a thread's context are in the list for ever, so these two are never freed.
+    /// Slabs that were used in a thread's context stay in the list permanently, so these two are never freed.
     @Test func contextHasACacheForEachSlab() {
         let slabs = UnsafeMutablePointer<Slab>.allocate(capacity: 2)
         slabs.initialize(to: Slab(size: 64))
@@ -125,7 +125,7 @@ import Testing
         }
         #expect(first.count == 2)
         #expect(slabs[0].cacheOffset != slabs[1].cacheOffset)
-        // What the thread had is in the slabs now: a thread that has used up its chunk gets it.
+        // The exited thread's memory is in the slabs. A thread that has used up its chunk gets it.
         let second = onThread { () -> [Set<UnsafeMutableRawPointer>] in
             (0..<2).map { number in Set((0..<40).map { _ in slabs[number].allocate(Registry.current!.threadContext)! }) }
         }
@@ -140,7 +140,7 @@ import Testing
         #expect(take(slab.pointer, &cache, fiveChunks) == first)
     }
 
-    /// A thread with one object of a kind takes a page or less for them, not a chunk for thousands.
+    /// A thread with one object of a kind takes a page or less for it, not a chunk for thousands.
     @Test func firstChunkIsSmall() {
         let slab = Pinned(Slab(size: 64, isZeroAtFirst: true))
         var cache = Slab.Cache()
@@ -149,7 +149,8 @@ import Testing
         #expect(take(slab.pointer, &cache, 1).allSatisfy { UInt(bitPattern: $0) != objects.max()! + 64 })
     }
 
-    /// So many objects of 64 bytes are 5 and 7 chunks, 2 kB and each twice as large as the one before: nothing fresh is left.
+    /// This many objects of 64 bytes fill 5 and 7 chunks: the first has 2 kB, and each is twice as large as the one before. No memory is
+    /// left.
     private let fiveChunks = 32 + 64 + 128 + 256 + 512
     private let sevenChunks = 32 + 64 + 128 + 256 + 512 + 1024 + 2048
 

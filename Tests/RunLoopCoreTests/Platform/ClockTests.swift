@@ -73,7 +73,8 @@ import Testing
         #expect(date <= after)
     }
 
-    /// What went in comes out again, as long as nobody has seen the clocks move against each other meanwhile.
+    /// Converting a date to an instant and back returns the date, unless the clocks were seen to move relative to each other in the
+    /// meantime.
     @Test func dateComesBack() {
         var random = Random(seed: 1)
         var compared = 0
@@ -83,7 +84,7 @@ import Testing
             let back = Clock.date(of: Clock.instant(ofDate: date))
             if witness != Clock.date(of: Instant(nanoseconds: 1 << 40)) { continue }
             compared += 1
-            // Two steps of a Double of this size, which are 119 ns each.
+            // Two steps of a Double of this size, 119 ns each.
             if abs(back - date) > 2.5e-7 { Issue.record("\(date) comes back \((back - date) * 1e9) ns later") }
         }
         #expect(compared > 0)
@@ -103,7 +104,7 @@ import Testing
         #expect(compared > 0)
     }
 
-    /// A timer is due when its instant has come; then the wall clock must have reached the date.
+    /// A timer is due at its instant; by then the wall clock must have reached the date.
     @Test func instantIsNeverBeforeTheDate() {
         var random = Random(seed: 2)
         var early: [Double] = []
@@ -117,7 +118,7 @@ import Testing
         #expect(early == [], "nanoseconds too early")
     }
 
-    /// Those before the machine was started as well.
+    /// A later date has a later instant, even before the machine was started.
     @Test(arguments: [1, 1e6, 2e9]) func laterDatesHaveLaterInstants(secondsAgo: Double) {
         let first = Clock.currentDate - secondsAgo
         var previous = Clock.instant(ofDate: first)

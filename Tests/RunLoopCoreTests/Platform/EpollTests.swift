@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    /// Why waking costs the sleeper no system call: every write is a new edge, though the eventfd is never read.
+    /// The reason why waking costs the sleeper no system call: every write is a new edge, although the eventfd is never read.
     @Test func everyWriteIsAnEdge() {
         withEpoll { epoll, events in
             let descriptor = try! EventDescriptor.create()
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// It would wait for ever if it counted wrongly.
+    /// `drain` would wait without limit if it counted wrongly.
     @Test func drainWaitsForAllWrites() {
         let descriptor = try! EventDescriptor.create()
         EventDescriptor.signal(descriptor)

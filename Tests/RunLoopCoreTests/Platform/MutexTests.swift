@@ -11,13 +11,13 @@ import Testing
         #expect(sum(threads: threads, turns: turns) { pauseProcessor() } == threads * turns)
     }
 
-    /// Sleepers, not only spinners: the holder lets others run before it gives the lock back.
+    /// Tests sleeping, not only spinning: the holder lets other threads run before it releases the lock.
     @Test func wakesSleepers() {
         let turns = scaled(800)
         #expect(sum(threads: 4, turns: turns) { sched_yield() } == 4 * turns)
     }
 
-    /// A plain number, counted up under the lock.
+    /// Counts up a plain number under the lock.
     private func sum(threads: Int, turns: Int, _ meanwhile: @escaping () -> Void) -> Int {
         let mutex = Pinned(RunLoopCore.Mutex())
         let sum = Pinned(0)
@@ -49,14 +49,14 @@ import Testing
         #expect(sum(threads: threads, turns: turns) { pauseProcessor() } == threads * turns)
     }
 
-    /// Sleepers, not only spinners: the holder lets others run before it gives the mutex back.
+    /// Tests sleeping, not only spinning: the holder lets other threads run before it releases the mutex.
     @Test(arguments: [2, 6])
     func wakesSleepers(threads: Int) {
         let turns = scaled(800)
         #expect(sum(threads: threads, turns: turns) { sched_yield() } == threads * turns)
     }
 
-    /// A plain number, counted up under the mutex.
+    /// Counts up a plain number under the mutex.
     private func sum(threads: Int, turns: Int, _ meanwhile: @escaping () -> Void) -> Int {
         let mutex = Pinned(StoreMutex())
         let sum = Pinned(0)
@@ -72,7 +72,7 @@ import Testing
         return sum.pointer.pointee
     }
 
-    /// One sleeper after the other is woken, though each waker wakes one.
+    /// All sleepers are woken in turn, although each waker wakes only one.
     @Test func everySleeperGetsIn() {
         let mutex = Pinned(StoreMutex())
         let entered = Guarded(0)
@@ -84,7 +84,7 @@ import Testing
                 mutex.pointer.pointee.unlock()
             }
         }
-        // Time to fall asleep, as often as not; never needed for the result.
+        // Usually enough time to fall asleep; the result does not depend on it.
         for _ in 0..<500 { sched_yield() }
         #expect(entered.with { $0 } == 0)
         mutex.pointer.pointee.unlock()
@@ -111,7 +111,7 @@ import Testing
     func timesOutNotBeforeItsTime(nanoseconds: UInt64) {
         let word = Pinned(Atomic<UInt32>(7))
         let deadline = Clock.now.advanced(by: nanoseconds)
-        // A signal of the test process may end a wait early; then it says so.
+        // A signal to the test process may end a wait early, which is reported as woken.
         var outcome = Futex.Outcome.woken
         while outcome == .woken { outcome = Futex.wait(word.pointer.pointee, while: 7, until: deadline) }
         #expect(Clock.now >= deadline)

@@ -5,8 +5,8 @@ import Testing
 
 /// The numbers under the locks are plain: a lost update shows as a wrong sum, and as a race to ThreadSanitizer.
 @Suite struct OwnerLockTests {
-    /// What is done under the lock: not atomic at all. Beside the lock, not around it: changing a struct is an access to
-    /// all that is in it.
+    /// The work done under the lock, without any atomic. It is stored next to the lock and does not contain it, because changing a struct
+    /// accesses all its fields.
     private struct Work {
         var sum = 0
         var inside = 0
@@ -64,7 +64,7 @@ import Testing
         #expect(shared.sum == 1000)
     }
 
-    /// While one side holds the lock the other gets nowhere; it does as soon as the lock is given back.
+    /// While one side holds the lock, the other side waits; it proceeds when the lock is released.
     @Test(arguments: [true, false])
     func excludesTheOtherSide(ownerHolds: Bool) {
         let lock = Pinned(OwnerLock())
@@ -79,7 +79,7 @@ import Testing
             if number == 0 {
                 hold(asOwner: ownerHolds) {
                     ready.with { $0 = true }
-                    // Time for the other to run into the lock, as often as not; never needed for the result.
+                    // Usually enough time for the other side to block on the lock; the result does not depend on it.
                     for _ in 0..<200 { sched_yield() }
                     order.with { $0.append("first") }
                 }
@@ -91,7 +91,7 @@ import Testing
         #expect(order.with { $0 } == ["first", "second"])
     }
 
-    /// A thread that gives the lock back and takes it again at once first waits for an owner that waits, which takes much longer to wake up.
+    /// A thread that releases the lock and immediately locks it again first waits for a waiting owner, which takes much longer to wake up.
     @Test func anOwnerThatWaitsGoesFirst() {
         let rounds = 200
         let pinnedLock = Pinned(OwnerLock())
@@ -112,11 +112,11 @@ import Testing
                     hold(asOwner: false) {
                         invited.with { $0 = round }
                         while pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 0 { sched_yield() }
-                        // Time for the owner to fall asleep, as often as not; never needed for the result.
+                        // Usually enough time for the owner to fall asleep; the result does not depend on it.
                         for _ in 0..<round % 64 { sched_yield() }
                     }
                     hold(asOwner: false) {
-                        // 2: this thread has waited, longer than the owner may take.
+                        // 2: this thread has waited longer than the owner is given.
                         let hasWaited = pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 2
                         if turns.with({ $0 }) < round && !hasWaited { passedOver.with { $0 += 1 } }
                     }
@@ -127,7 +127,7 @@ import Testing
         #expect(passedOver.with { $0 } == 0)
     }
 
-    /// The owner may be kept off the processor at the moment when it has said that it waits.
+    /// The owner may be kept off the processor right after announcing that it waits.
     @Test func anOwnerThatNeverComesDelaysEachLockOnce() {
         let pinnedLock = Pinned(OwnerLock())
         pinnedLock.pointer.pointee.ownerWaits.store(1, ordering: .relaxed)
@@ -143,7 +143,7 @@ import Testing
         pinnedLock.pointer.pointee.unlockSlow(asOwner: true)
     }
 
-    /// What the child of a fork() has of an owner that was about to lock: its stores, and no thread that takes them back.
+    /// The child of a fork() inherits the stores of an owner that was about to lock, but no thread that takes them back.
     @Test func anOwnerThatTheChildDoesNotHaveIsForgotten() {
         let pinnedLock = Pinned(OwnerLock())
         pinnedLock.pointer.pointee.lockBeforeFork(asOwner: false)
@@ -158,7 +158,7 @@ import Testing
         pinnedLock.pointer.pointee.stepOut()
     }
 
-    /// In the parent the owner goes on waiting, and goes first.
+    /// In the parent of a fork() a waiting owner keeps waiting, and is first to lock.
     @Test func anOwnerThatWaitsGoesOnWaitingInTheParentOfAFork() {
         let pinnedLock = Pinned(OwnerLock())
         pinnedLock.pointer.pointee.lockBeforeFork(asOwner: false)

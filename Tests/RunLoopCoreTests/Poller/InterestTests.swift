@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What is wanted of a watch, when epoll hears of it, and the order of reports. Real pairs of sockets.
+/// What a watch is interested in, when epoll is updated, and the order of reports. Uses real socket pairs.
 @Suite struct InterestTests {
     private final class Pair {
         let near: Int32
@@ -110,7 +110,7 @@ import Testing
         close(fd)
     }
 
-    /// epoll reports a hang-up whether asked for or not.
+    /// epoll reports a hang-up even if it was not asked for.
     @Test func watchWithoutInterestIsNotInTheSet() {
         var watcher = Watcher()
         let pipes = (0..<3).map { _ in Pipe() }
@@ -125,7 +125,7 @@ import Testing
         watcher.close()
     }
 
-    /// The file was closed and is open again under the same number: epoll has it still, through a duplicate.
+    /// The file was closed and opened again under the same number, while a duplicate keeps it in the epoll set.
     @Test func theSameFileUnderTheSameNumber() {
         let pair = Pair()
         var watcher = Watcher()
@@ -142,7 +142,7 @@ import Testing
         close(fd)
     }
 
-    /// Against lists of what is wanted and what is ready.
+    /// Compares the reports with lists of the wanted and the ready events.
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func agreesWithModel(seed: UInt64) {
         var random = Random(seed: seed)
@@ -210,7 +210,7 @@ import Testing
         let sorted = tags(&watcher)
         let expected = plain.enumerated().sorted { (ranks[$0.element]!, $0.offset) < (ranks[$1.element]!, $1.offset) }.map(\.element)
         #expect(sorted.count == indexes.count)
-        // epoll reports what stays ready in the same order again.
+        // epoll reports descriptors that stay ready in the same order again.
         #expect(sorted == expected)
         watcher.close()
     }

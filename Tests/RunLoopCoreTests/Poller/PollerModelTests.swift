@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Random use of the poller beside a list of what should be ready.
+/// Uses the poller at random and compares it with a list of the descriptors that should be ready.
 @Suite struct PollerModelTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func agreesWithModel(seed: UInt64) {
@@ -55,7 +55,7 @@ import Testing
         return nil
     }
 
-    /// `late`: this one is removed and added anew between fetching and taking, so its report must not come through.
+    /// `late` is removed and added again between fetching and taking, so its report must not be delivered.
     private func compare(_ watcher: inout Watcher, _ model: [Expected], _ pipes: [Pipe], _ late: Int?) -> String? {
         for (which, expected) in model.enumerated() {
             if watcher.poller.index(of: pipes[which].readEnd) != expected.index { return "index of pipe \(which)" }

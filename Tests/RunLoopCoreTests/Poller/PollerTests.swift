@@ -3,7 +3,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Real pipes. Numbers from 700 on are the tests' own: what other tests open gets the lowest free ones.
+/// Tests the poller with real pipes. Descriptor numbers from 1001 on are reserved for these tests; other tests get the lowest free numbers.
 @Suite(.serialized) struct PollerTests {
     @Test func reportsWhatIsReadable() {
         let pipe = Pipe()
@@ -37,7 +37,7 @@ import Testing
         watcher.close()
     }
 
-    /// What was fetched before a watch was removed must not reach whoever has its index next.
+    /// An event fetched before a watch was removed must not reach the next watch with its index.
     @Test func oldEventsDoNotReachTheNextUser() {
         let old = Pipe()
         let new = Pipe()
@@ -100,7 +100,7 @@ import Testing
         for index in indexes { #expect(watcher.poller[index].state == .alwaysReady) }
         var turns: [Int] = []
         for _ in 0..<6 {
-            // It does not sleep, though the deadline is never.
+            // The wait does not sleep, although its deadline is never.
             watcher.wait(until: .never, alwaysReady: true)
             #expect(watcher.take() == [])
             if let index = watcher.takeAlwaysReady({ _ in true }) { turns.append(index) }
@@ -130,7 +130,7 @@ import Testing
         watcher.close()
     }
 
-    /// Closed without being removed, and the number is another file's by now.
+    /// A descriptor was closed without being removed, and its number has since been reused for another file.
     @Test func descriptorNumberIsUsedAgain() {
         var watcher = Watcher()
         let first = Pipe(readEndAt: 1001)
@@ -157,8 +157,8 @@ import Testing
         watcher.close()
     }
 
-    /// A duplicate keeps the closed descriptor in the epoll set, where nobody can remove it: its reports reach nobody, and
-    /// after a while it is left behind.
+    /// A duplicate keeps the closed descriptor in the epoll set, from which it cannot be removed. Its reports are dropped, and after a
+    /// while the poller leaves it behind.
     @Test func closedDescriptorWithADuplicate() {
         var watcher = Watcher()
         let other = Pipe()
@@ -172,7 +172,7 @@ import Testing
         for _ in 0..<10 {
             #expect(watcher.look() == [])
         }
-        // Nothing is ready any more: it sleeps until its deadline instead of spinning.
+        // Nothing is ready: the poller sleeps until its deadline instead of spinning.
         let deadline = Clock.now.advanced(by: 3_000_000)
         watcher.wait(until: deadline)
         #expect(Clock.now >= deadline)
@@ -220,7 +220,7 @@ import Testing
             waker.join()
             watcher.eventBatch.countWake()
         }
-        // Waits for the two writes that were counted; it would wait for a third for ever.
+        // Closing waits for the two writes that were counted; it would wait without limit for a third.
         watcher.close()
         #expect(watcher.poller.wakeDescriptor == -1)
         #expect(watcher.poller.epoll == -1)
@@ -238,7 +238,7 @@ import Testing
         watcher.close()
     }
 
-    /// What the child of fork() does, without a fork: other kernel objects, the same watches.
+    /// Does what the child of fork() does, without a fork: new kernel objects, the same watches.
     @Test func detachedPollerStartsAnew() {
         let pipes = [Pipe(), Pipe(), Pipe()]
         var watcher = Watcher()
@@ -269,7 +269,7 @@ import Testing
             pipe.put()
             _ = watcher.add(pipe.readEnd)
         }
-        // Asked one by one.
+        // Descriptors taken one by one.
         var turns = (0..<count).compactMap { _ in watcher.takeOne(.one, served: { _ in false }) }
         #expect(Set(turns).count == count)
         // A batch of which all but the first are dropped: the others come next.

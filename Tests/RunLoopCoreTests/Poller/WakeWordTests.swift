@@ -4,7 +4,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// Every transition of the word, with the writes to the eventfd that it makes.
+/// Every transition of the word, with the writes to the eventfd that it causes.
 @Suite struct WakeWordTests {
     private final class Bench {
         let word = Pinned(WakeWord())
@@ -16,7 +16,7 @@ import Testing
 
         func goToSleep() -> Bool { wake.pointee.goToSleep(inEpoll: descriptor) }
 
-        /// How often the eventfd was written to since this was last asked.
+        /// Returns how often the eventfd was written to since the last call.
         func writes() -> UInt64 {
             var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
             guard CLinux.poll(&poll, 1, 0) == 1 else { return 0 }
@@ -24,7 +24,7 @@ import Testing
             return read(descriptor, &count, 8) == 8 ? count : 0
         }
 
-        /// pending, sleeping
+        /// The pending and sleeping flags.
         var state: [Bool] { [wake.pointee.isPending, wake.pointee.isSleeping] }
     }
 
@@ -127,8 +127,8 @@ import Testing
         #expect(bench.wake.pointee.isPending == true)
     }
 
-    /// Several threads leave work and wake; the sleeper must see all of it. A lost wake-up shows as a sleep that only its
-    /// deadline ends.
+    /// Several threads queue work and wake the sleeper, which must see all of it. A lost wake-up shows as a sleep that only its deadline
+    /// ends.
     @Test(arguments: [true, false])
     func noWakeUpIsLost(withEventDescriptor: Bool) {
         let bench = Bench()

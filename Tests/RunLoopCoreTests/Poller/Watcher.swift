@@ -7,7 +7,7 @@ struct Watcher: ~Copyable {
     var poller = Poller()
     var eventBatch = EventBatch()
     private var sawAlwaysReady = false
-    /// Of the watches that are always ready: when each had its turn, counted.
+    /// The time of the last turn of each watch that is always ready, as a count.
     private var turns: [Int: UInt32] = [:]
     private var turn: UInt32 = 0
 
@@ -21,7 +21,7 @@ struct Watcher: ~Copyable {
         eventBatch.wait(EventBatch.Target(epoll: poller.epoll, alwaysReady: alwaysReady), until: deadline, extent)
     }
 
-    /// As a loop that takes one report in each pass, and notes what it took.
+    /// Takes one report, as a loop does in each pass, and records which one.
     mutating func takeOne(_ extent: EventBatch.Extent, served: (Int) -> Bool) -> Int? {
         wait(extent)
         _ = eventBatch.begin { tag in poller.index(ofTag: tag).map { !served($0) } ?? false }
@@ -29,7 +29,7 @@ struct Watcher: ~Copyable {
         return eventBatch.take().flatMap { poller.index(ofTag: $0.tag) }
     }
 
-    /// The reports that are left, of watches that are still there.
+    /// Takes the remaining reports of watches that still exist.
     mutating func take() -> [Int] {
         var found: [Int] = []
         while let event = eventBatch.take() {
@@ -44,14 +44,14 @@ struct Watcher: ~Copyable {
         return found.sorted()
     }
 
-    /// What is ready now.
+    /// Returns the watches that are ready.
     mutating func look() -> [Int] {
         if eventBatch.takeNeedsRebuild() { _ = poller.rebuild() }
         wait()
         return take()
     }
 
-    /// What went wrong, in words.
+    /// Applies the pending changes. Returns what went wrong, in words.
     mutating func applyChanges() -> String {
         var isLost = false
         var hasFailed = false

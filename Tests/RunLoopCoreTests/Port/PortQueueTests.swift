@@ -2,7 +2,7 @@ import Testing
 
 @testable import RunLoopCore
 
-/// The queue compared with an array, and when it asks for a signal.
+/// Compares the queue with an array, and checks when it requests a signal.
 @Suite struct PortQueueTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func agreesWithArray(seed: UInt64) {
@@ -10,12 +10,12 @@ import Testing
         #expect(problem == nil)
     }
 
-    /// Messages are numbers here, since the queue never looks at their parts.
+    /// Creates a message. Messages are numbers here, since the queue never inspects their parts.
     private func message(_ number: Int) -> QueuedMessage {
         QueuedMessage(UnsafeMutableRawPointer(bitPattern: number * 8 + 8), id: UInt32(number & 0xFFFF))
     }
 
-    /// The number of a message whose parts are unchanged; nil for any other.
+    /// Returns the number of a message whose parts are unchanged; nil for any other message.
     private func number(_ message: QueuedMessage?) -> Int? {
         guard let message else { return nil }
         let number = Int(bitPattern: message.content) / 8 - 1
@@ -79,7 +79,7 @@ import Testing
         #expect(problem == nil)
     }
 
-    /// Several threads put numbers in and wait for room; the calling thread takes them out.
+    /// Several threads enqueue numbers and wait for room; the calling thread dequeues them.
     private func flood(senders: Int, each: Int, capacity: UInt32) -> String? {
         let queue = UnsafeMutablePointer<PortQueue>.allocate(capacity: 1)
         queue.initialize(to: PortQueue(capacity: capacity))

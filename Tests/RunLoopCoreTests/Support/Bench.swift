@@ -2,7 +2,7 @@ import CRunLoop
 
 @testable import RunLoopCore
 
-/// Items on the calling thread's loop whose functions are closures. Everything goes through the functions that C calls.
+/// Items on the calling thread's loop whose callbacks are closures. Everything is done through the functions that C programs call.
 final class Bench {
     let loop = RLRunLoopGetCurrent()
     /// What happened, in order.
@@ -19,7 +19,7 @@ final class Bench {
 
     deinit { forgetAll() }
 
-    /// Items' functions may keep the bench alive, and it keeps them. Nothing may run any more.
+    /// Breaks the cycle: callbacks of items may keep the bench alive, and the bench keeps them. No callback may run afterwards.
     func forgetAll() {
         for object in objects { RLRelease(UnsafeRawPointer(object)) }
         objects = []
@@ -45,7 +45,7 @@ final class Bench {
         return objects.last!
     }
 
-    /// A source whose descriptor is `fd`.
+    /// Creates a source whose descriptor is `fd`.
     func port(_ name: String, _ fd: Int32, _ body: @escaping () -> Void = {}) -> OpaquePointer {
         final class Port {
             let fd: Int32
@@ -66,7 +66,7 @@ final class Bench {
         return source!
     }
 
-    /// A timer that is due already, the more the larger `ago` is.
+    /// Creates a timer that is already due, by `ago` seconds.
     func timer(_ name: String, secondsAgo ago: Double, _ body: @escaping () -> Void = {}) -> OpaquePointer {
         var context = RLRunLoopTimerContext()
         context.info = role(name, body)
@@ -87,11 +87,11 @@ final class Bench {
         return info
     }
 
-    /// One pass that does not sleep.
+    /// Runs one pass, which does not sleep.
     @discardableResult
     func pass(_ mode: OpaquePointer = kRLRunLoopDefaultMode) -> Int32 { RLRunLoopRunInMode(mode, 0, 0) }
 
-    /// What the log says on a thread of its own.
+    /// Returns the log of a bench on a new thread.
     static func log(_ body: @escaping (Bench) -> Void) -> [String] {
         onThread {
             let bench = Bench()

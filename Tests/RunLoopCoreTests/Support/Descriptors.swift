@@ -1,6 +1,6 @@
 import CLinux
 
-/// A pipe, whose ends are closed at the latest when the object goes.
+/// A pipe whose ends are closed when the object is deinitialized, if not earlier.
 final class Pipe {
     private(set) var readEnd: Int32 = -1
     private(set) var writeEnd: Int32 = -1
@@ -11,7 +11,7 @@ final class Pipe {
         (readEnd, writeEnd) = (ends[0], ends[1])
     }
 
-    /// With the read end at a number of the test's choice, as `duplicate` demands.
+    /// Creates a pipe whose read end has a number of the test's choice; see `duplicate`.
     convenience init(readEndAt number: Int32) {
         self.init()
         duplicate(readEnd, as: number)
@@ -39,22 +39,22 @@ final class Pipe {
         precondition(write(writeEnd, &byte, 1) == 1)
     }
 
-    /// Takes what `put` has left once.
+    /// Reads what one `put` has written.
     func take() {
         var byte: UInt8 = 0
         precondition(read(readEnd, &byte, 1) == 1)
     }
 }
 
-/// Opens a file a second time, under a number of the test's choice. A test that closes a number and opens it again needs one that no
-/// other test gets meanwhile: they run side by side in one process. From 1001, each test has its own.
+/// Opens a file again under a number of the test's choice. A test that closes a number and reopens it needs one that no other test gets in
+/// the meantime, since tests run side by side in one process. From 1001 on, each test has its own numbers.
 @discardableResult
 func duplicate(_ file: Int32, as number: Int32) -> Int32 {
     precondition(dup2(file, number) == number)
     return number
 }
 
-/// A descriptor of /dev/null. open(2) is variadic, and not to be had from Swift.
+/// Opens /dev/null. Swift cannot call open(2), because it is variadic.
 func openNull() -> Int32 { creat("/dev/null", 0) }
 
 func isOpen(_ fd: Int32) -> Bool { linux_fcntl(fd, F_GETFD, 0) >= 0 }

@@ -1,6 +1,6 @@
 import Testing
 
-/// As `#expect`, for loops: that takes many microseconds each time, also where nothing is wrong, as it keeps what it has looked at.
+/// Does what `#expect` does, for loops: `#expect` takes many microseconds even on success, because it records the values it has examined.
 func expectInLoop(_ isRight: Bool, sourceLocation: SourceLocation = #_sourceLocation) {
     if !isRight { Issue.record("not as expected", sourceLocation: sourceLocation) }
 }

@@ -1,4 +1,4 @@
-/// splitmix64: the same numbers for the same seed, on every machine.
+/// A splitmix64 generator: returns the same numbers for the same seed on every machine.
 struct Random: RandomNumberGenerator {
     private var state: UInt64
 
@@ -12,9 +12,9 @@ struct Random: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 
-    /// 0 up to, not including, `limit`.
+    /// Returns a number from 0 up to, but not including, `limit`.
     mutating func below(_ limit: Int) -> Int { Int(next() % UInt64(limit)) }
 
-    /// True `percent` times of a hundred.
+    /// Returns true with a probability of `percent` in a hundred.
     mutating func chance(_ percent: Int) -> Bool { below(100) < percent }
 }

@@ -1,7 +1,7 @@
 import CLinux
 
-// Threads of our own: the library keeps something per thread, so tests must know on which one they are, and Swift's
-// tasks move about. A thread reports by what it returns: an expectation outside of the test's task belongs to no test.
+// Plain threads: the library keeps per-thread state, so tests must know which thread they are on, and Swift's tasks move between threads. A
+// thread reports through its return value, because an expectation outside of the test's task belongs to no test.
 
 struct RunningThread {
     fileprivate let id: pthread_t
@@ -22,14 +22,14 @@ func spawn(_ body: @escaping () -> Void) -> RunningThread {
     return RunningThread(id: id)
 }
 
-/// What `body` returns on a new thread, which has ended when this returns.
+/// Returns what `body` returns on a new thread, which has exited by then.
 func onThread<Result>(_ body: @escaping () -> Result) -> Result {
     let box = Box<Result?>(nil)
     spawn { box.value = body() }.join()
     return box.value.unsafelyUnwrapped
 }
 
-/// `count` threads at once, each with its number; returns when all have ended.
+/// Runs `count` threads at the same time, each with its number. Returns when all have exited.
 func inParallel(_ count: Int, _ body: @escaping (Int) -> Void) {
     let threads = (0..<count).map { number in spawn { body(number) } }
     for thread in threads { thread.join() }
@@ -45,7 +45,7 @@ final class Box<Value> {
     init(_ value: Value) { self.value = value }
 }
 
-/// A value behind a lock that is not one of those under test.
+/// A value behind a lock that is not one of the locks under test.
 final class Guarded<Value> {
     private var value: Value
     private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
@@ -68,7 +68,7 @@ final class Guarded<Value> {
     }
 }
 
-/// A value at a fixed address, as the library keeps its own: for what cannot be copied and is shared by threads.
+/// A value at a fixed address, as the library keeps its own: for types that cannot be copied and are shared by threads.
 final class Pinned<Value: ~Copyable> {
     let pointer = UnsafeMutablePointer<Value>.allocate(capacity: 1)
 

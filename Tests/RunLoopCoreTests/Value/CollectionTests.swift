@@ -4,14 +4,14 @@ import Testing
 
 @testable import RunLoopCore
 
-/// What the callbacks of a test have seen. Tests of this suite run one after the other.
+/// What the test's callbacks have seen. The tests of this suite run one after the other.
 private nonisolated(unsafe) var owned: [UInt: Int] = [:]
 
 private func key(_ number: Int) -> UnsafeRawPointer? { UnsafeRawPointer(bitPattern: UInt(number)) }
 
 private func number(_ pointer: UnsafeRawPointer?) -> UInt { UInt(bitPattern: pointer) }
 
-/// Values are numbers, equal if they are so modulo 100; hashes collide a lot.
+/// Callbacks for values that are numbers: equal if they are equal modulo 100, with many hash collisions.
 private var counting: RLSetCallBacks {
     RLSetCallBacks(
         version: 0,
@@ -34,7 +34,7 @@ private var counting: RLSetCallBacks {
         let table = TablePointer.create(.dictionary, isMutable: true, room: random.below(20), elements(), elements())!
         var model: [Int: (key: Int, value: Int)] = [:]
         for step in 0..<4000 {
-            // Odd hundreds: equal keys that are not the same pointer.
+            // Keys of two different hundreds: equal keys that are not the same pointer.
             let (wanted, value) = (random.below(100) + 100 * (1 + random.below(2)), 1 + random.below(1000))
             let old = model[wanted % 100]
             switch random.below(step < 3000 ? 7 : 4) {
@@ -82,7 +82,7 @@ private var counting: RLSetCallBacks {
         set.release()
     }
 
-    /// Equal keys are deleted from long runs of collisions: those behind must still be found.
+    /// Equal keys are deleted from long runs of collisions: the keys behind them must still be found.
     @Test func removalLeavesNoHole() {
         let same = ElementCalls(RLSetCallBacks(version: 0, retain: nil, release: nil, copyDescription: nil, equal: nil, hash: { _ in 5 }))
         for removed in 1...40 {
@@ -139,7 +139,7 @@ private var counting: RLSetCallBacks {
         }
     }
 
-    /// A callback that does what it must not: nothing is read or written outside the array.
+    /// A callback that changes its array, which is forbidden: nothing outside the array is read or written.
     @Test func aCallbackThatChangesItsArrayHarmsNothing() {
         var spoiler = RLArrayCallBacks()
         spoiler.equal = { left, _ in

@@ -15,7 +15,7 @@ import Testing
         data.release()
     }
 
-    /// The bytes stay as they are when the rest of the room is freed.
+    /// The bytes stay unchanged when the unused capacity is freed.
     @Test(arguments: [0, 1, 479, 4095, 4096, 4097, 100_000])
     func isFilledInPlace(count: Int) {
         let filled = DataPointer.create(capacity: count + 5000) {

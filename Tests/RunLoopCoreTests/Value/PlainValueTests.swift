@@ -15,7 +15,7 @@ import Testing
             let length = random.below(min(model.count - start, 50) + 1)
             let count = random.below(40)
             if random.chance(20) && count <= model.count {
-                // A piece of the data itself.
+                // A part of the data itself.
                 let from = random.below(model.count - count + 1)
                 let piece = Array(model[from..<(from + count)])
                 #expect(data.replace(start, length, with: data.bytes + from, count: count))
@@ -108,7 +108,7 @@ import Testing
         number.release()
     }
 
-    /// By value, exactly: doubles near 2^53 and 2^63 are where rounding would lie. Equal ones have equal hashes.
+    /// Numbers are compared exactly, by value: rounding would show in doubles near 2^53 and 2^63. Equal numbers have equal hashes.
     @Test func orderIsThatOfTheValues() {
         for integer in Self.integers {
             for double in Self.doubles where !double.isNaN && !(double == 0 && double.sign == .minus) {
@@ -145,7 +145,7 @@ import Testing
     }
 }
 
-/// What observers have heard.
+/// The notifications that observers have received.
 private nonisolated(unsafe) var heard: [String] = []
 private nonisolated(unsafe) var laterCallback: NotificationCallback?
 

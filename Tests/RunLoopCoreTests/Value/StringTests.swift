@@ -103,7 +103,7 @@ import Testing
 
     @Test func sameTextIsTheSameObject() {
         var known: [String: StringPointer] = [:]
-        // Beyond several sizes of the table.
+        // Exceeds several sizes of the table.
         for index in 0..<2_000 { known["interned \(index)"] = intern("interned \(index)") }
         #expect(Set(known.values.map { UInt(bitPattern: $0) }).count == 2_000)
         for (text, string) in known {
@@ -138,7 +138,7 @@ import Testing
     }
 }
 
-/// The layout is written down twice, in Swift and in `Sources/CRunLoop/Constants.c`.
+/// The layout is declared twice, in Swift and in `Sources/CRunLoop/Constants.c`.
 @Suite struct ConstantTests {
     private let constants: [(OpaquePointer?, String)] = [
         (kRLRunLoopDefaultMode, "kCFRunLoopDefaultMode"), (kRLRunLoopCommonModes, "kCFRunLoopCommonModes"),
@@ -182,7 +182,7 @@ import Testing
         string.release()
     }
 
-    /// What clang makes of CFSTR with a character that is not ASCII.
+    /// Strings as clang compiles CFSTR with characters that are not ASCII.
     @Test(arguments: ["é", "naïve", "日本語", "😀", "\u{FFFF}\u{0}x"])
     func constantInUTF16IsReadAsUTF8(text: String) {
         let units = UnsafeMutablePointer<UInt16>.allocate(capacity: text.utf16.count + 1)
@@ -204,7 +204,7 @@ import Testing
         string.release()
         #expect(Handle.kind(of: constant) == .string, "immortal")
         twin.release()
-        // A constant of a program is never freed; this one is.
+        // A program's constant is never freed; this one is.
         free(UnsafeMutableRawPointer(mutating: string.pointee.bytes))
         constant.deallocate()
         units.deallocate()
