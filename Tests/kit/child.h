@@ -1,4 +1,4 @@
-/* What the tests of RLChild share. */
+/* Helpers shared by the tests of RLChild. */
 #ifndef RUNLOOP_TESTS_KIT_CHILD_H
 #define RUNLOOP_TESTS_KIT_CHILD_H
 #include "kit.h"
@@ -24,7 +24,7 @@ static inline void child_ended(RLChildRef child, const RLChildStatus *status, vo
         watcher->action(watcher);
 }
 
-/* A child that waits until the end of a pipe is closed, and then ends with a status. */
+/* A child that waits until one end of a pipe is closed, and then exits with a given status. */
 struct held {
     pid_t process;
     int hold;
@@ -36,7 +36,7 @@ static inline struct held start_held(int status)
     require(pipe2(ends, O_CLOEXEC) == 0);
     struct held held = {fork_child(), ends[1]};
     if (held.process == 0) {
-        require(dup2(ends[0], 3) == 3 && close_range(4, ~0U, 0) == 0); /* the ends that hold others, too */
+        require(dup2(ends[0], 3) == 3 && close_range(4, ~0U, 0) == 0); /* also those that hold other children */
         require(read(3, &byte, 1) == 0);
         _exit(status);
     }
@@ -51,13 +51,13 @@ static inline void watch_child(struct watcher *watcher, pid_t process)
     add(watcher->object);
 }
 
-/* The loop ends when its last child has. */
+/* Runs the loop, which finishes when its last child has exited. */
 static inline void run_until_finished(void)
 {
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
 }
 
-/* Returns when the child has ended; it can be waited for still. */
+/* Waits until the child has exited, but does not reap it. */
 static inline void await_end(pid_t process)
 {
     siginfo_t information;

@@ -1,5 +1,6 @@
-/* A tree of three directories that is watched while system calls fail: strace makes them (test_kit.py). Prints what came of it.
- * With an argument it makes no fourth one, and waits until it has printed that. */
+/* A program that watches a tree of three directories while system calls fail: strace injects the failures
+ * (test_kit.py). It prints what happened. With an argument it creates no fourth directory, and waits until it has
+ * printed the argument. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
-/* Accepts two clients while system calls fail: see test_kit.py. Says what it accepted, and which error it saw. With an
- * argument it gives up after that many seconds, which a timer of its loop counts, and ten runs. With a
- * path it listens there instead. */
+/* A program that accepts two clients while system calls fail (see test_kit.py). It prints how many clients it
+ * accepted, and which error it saw. With a number as argument it gives up after that many seconds, which a timer of
+ * its loop counts, and at least ten runs. With a path as argument it listens there instead. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <errno.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static void give_up(RLRunLoopTimerRef timer, void *info)
     is_over = 1;
 }
 
-/* Listens at a path until the standard input ends. */
+/* Listens at a path until the end of standard input. */
 static int serve_at(const char *path)
 {
     RLListenerRef listener = RLListenerCreateWithPath(NULL, path, accept_one, NULL);

@@ -1,5 +1,5 @@
-/* A program that is started, and a child of fork(), while system calls fail: strace makes them (test_kit.py). Prints what
- * came of each, and whether a child is left that nothing waits for. */
+/* A program that spawns a child and creates another one by fork() while system calls fail: strace injects the
+ * failures (test_kit.py). It prints the outcome for each child, and whether a child is left that nothing waits for. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <errno.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static void try_child(const char *name, RLChildRef child, const RLChildEnd *end)
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0);
     printf("%s ended %d, ", name, *end);
     if (*end == kRLChildLost)
-        kill(RLChildGetProcess(child), SIGKILL); /* strace has only made it seem lost */
+        kill(RLChildGetProcess(child), SIGKILL); /* it only seems lost because of the injected failure */
     RLRelease(child);
 }
 

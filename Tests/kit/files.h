@@ -1,4 +1,4 @@
-/* A tree of files for the tests of RLFileWatch, and a watcher that writes down what it is told. */
+/* A tree of files for the tests of RLFileWatch, and a watcher that records the events it receives. */
 #ifndef RUNLOOP_TESTS_KIT_FILES_H
 #define RUNLOOP_TESTS_KIT_FILES_H
 #include "kit.h"
@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <sys/stat.h>
 
-static char base[512]; /* the tree that is watched; beside it, `base`-outside is not */
+static char base[512]; /* the watched tree; `base`-outside, next to it, is not watched */
 
 static UNUSED const char *in_tree(const char *format, ...)
 {
@@ -46,7 +46,7 @@ static UNUSED void write_file(const char *path, const char *text)
     require(file != NULL && fputs(text, file) >= 0 && fclose(file) == 0);
 }
 
-/* How many events the kernel keeps for one descriptor. */
+/* Returns how many events the kernel queues for one descriptor. */
 static UNUSED int queue_limit(void)
 {
     char number[32] = "0";
@@ -55,7 +55,7 @@ static UNUSED int queue_limit(void)
     return atoi(number);
 }
 
-/* More events than the kernel keeps, of two files by turns. */
+/* Causes more events than the kernel queues, alternating between two files. */
 static UNUSED void overflow_queue(const char *one, const char *other, int limit)
 {
     int a = open(in_tree("%s", one), O_CREAT | O_RDWR | O_CLOEXEC, 0600),
@@ -67,14 +67,14 @@ static UNUSED void overflow_queue(const char *one, const char *other, int limit)
     close(b);
 }
 
-/* What was told, as `-dir/name`: + created, - removed, > renamed (old>new), * modified, @ attributes, ! closed, ? must scan, # not
- * watched, ~ root changed, ^ unmounted. A slash ends directories. */
+/* The recorded events, as `-dir/name`: + created, - removed, > renamed (old>new), * modified, @ attributes, !
+ * closed, ? must scan, # not watched, ~ root changed, ^ unmounted. The path of a directory ends with a slash. */
 struct told {
     RLFileWatchRef object;
     char words[16384];
     int calls, error;
     atomic_int events;
-    const char *until; /* stops the loop when an event of this path comes */
+    const char *until; /* an event with this path stops the loop */
     RLOptionFlags ignored;
 };
 
@@ -122,7 +122,7 @@ static UNUSED void write_down(UNUSED RLFileWatchRef watch, RLIndex count, const 
     }
 }
 
-/* Watches `base`, in the default mode of this thread's loop. */
+/* Watches `base` in the default mode of this thread's loop. */
 static UNUSED void watch_base(struct told *told, RLTimeInterval latency, RLOptionFlags flags)
 {
     const char *paths[] = {base, NULL};
@@ -142,7 +142,7 @@ static UNUSED void forget_word(char *words, const char *word)
     memmove(place, rest, strlen(rest) + 1);
 }
 
-/* Until all that has happened so far is told: what happens last is a file that comes and goes. */
+/* Runs until all events so far were reported: the last ones are those of a file that is created and removed here. */
 static UNUSED void await_all(struct told *told)
 {
     char end[600];

@@ -1,4 +1,4 @@
-/* What the tests of the kit share, beside Tests/c/harness.h. */
+/* Helpers shared by the tests of the kit, in addition to Tests/c/harness.h. */
 #ifndef RUNLOOP_TESTS_KIT_KIT_H
 #define RUNLOOP_TESTS_KIT_KIT_H
 #include "harness.h"
@@ -15,7 +15,7 @@
 #define THREAD_SANITIZED 0
 #endif
 
-/* Whether there is an address of IPv6: sockets of it may be bound without, and then serve IPv4 only. */
+/* Whether this machine has an IPv6 address. Without one, IPv6 sockets can be bound, but serve IPv4 only. */
 static inline bool has_ipv6(void)
 {
     struct sockaddr_in6 own = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
@@ -25,7 +25,7 @@ static inline bool has_ipv6(void)
     return is_there;
 }
 
-/* Calls a function with stderr in a pipe, and puts what it has written into text. errno stays as the function leaves it. */
+/* Calls a function with stderr redirected to a pipe, and stores the output in `text`. Keeps the function's errno. */
 static inline void capture_stderr(void (*body)(void), char *text, size_t size)
 {
     int ends[2], saved = dup(STDERR_FILENO);
@@ -40,7 +40,7 @@ static inline void capture_stderr(void (*body)(void), char *text, size_t size)
     errno = error;
 }
 
-/* What a call reports is that line, to the program's error handler and not to stderr, and errno is EINVAL. */
+/* Asserts that a call reports this line to the program's error handler, not to stderr, and sets errno to EINVAL. */
 static inline void assert_reports_at(const char *file, int at, void (*body)(void), const char *line)
 {
     char said[64], function[64], parameter[64];
@@ -54,13 +54,13 @@ static inline void assert_reports_at(const char *file, int at, void (*body)(void
 }
 #define assert_reports(body, line) assert_reports_at(__FILE__, __LINE__, body, line)
 
-/* One pass of this thread's loop, and then further ones while there is something to do. */
+/* Runs one pass of this thread's loop, and further ones while there is something to do. */
 static inline void run_passes(void)
 {
     while (RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1) == kRLRunLoopRunHandledSource) {}
 }
 
-/* A source in the default mode of this thread's loop; returned for brevity. */
+/* Adds a source to the default mode of this thread's loop, and returns it for brevity. */
 static inline RLRunLoopSourceRef add(RLRunLoopSourceRef source)
 {
     ck_assert_ptr_nonnull(source);

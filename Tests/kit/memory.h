@@ -1,11 +1,11 @@
-/* Makes allocations fail: those of one thread, from one on, or that one alone. */
+/* Makes allocations of one thread fail: either one allocation, or all from that one on. */
 #ifndef RUNLOOP_TESTS_KIT_MEMORY_H
 #define RUNLOOP_TESTS_KIT_MEMORY_H
 #include "files.h"
 
 #include <dlfcn.h>
 
-/* Only on the thread that asks for it. */
+/* Whether allocations of this thread may fail. */
 static __thread bool armed;
 static long allocations, fail_at;
 static int failures;
@@ -20,12 +20,13 @@ __attribute__((unused, no_sanitize("address"))) static bool must_fail(void)
     return true;
 }
 
-/* ThreadSanitizer's allocator cannot be called by another name. Nothing fails there. */
+/* ThreadSanitizer's allocator cannot be called under another name, so nothing fails with it. */
 static UNUSED bool refuses_fork_handlers;
 #if !THREAD_SANITIZED
 #include "../faults/failing-memory.h"
 
-/* pthread_atfork() in each library; it seldom allocates, but it may fail. Before the constructor others may call it. */
+/* The type of pthread_atfork(), of which each library has its own copy. It seldom allocates, but it may fail. It may
+ * be called before the constructor. */
 typedef int register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
 static register_atfork *libc_register_atfork;
 __attribute__((constructor)) static void find_register_atfork(void)
@@ -40,7 +41,7 @@ int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(
 }
 #endif
 
-/* What was made; if nothing was, errno says why, and an allocation has failed. */
+/* Returns its argument. If that is NULL, requires that errno is ENOMEM and that an allocation has failed. */
 static void *made(void *object)
 {
     static int failures_before;

@@ -1,4 +1,4 @@
-/* What the tests of RLSignal share. */
+/* Helpers shared by the tests of RLSignal. */
 #ifndef RUNLOOP_TESTS_KIT_SIGNAL_H
 #define RUNLOOP_TESTS_KIT_SIGNAL_H
 #include "kit.h"
@@ -7,7 +7,7 @@
 struct owner {
     RLSignalRef object;
     int calls;
-    RLIndex count; /* of all calls */
+    RLIndex count; /* total of all callbacks */
     RLSignalInfo last;
     siginfo_t siginfo;
     const char *name;

@@ -1,11 +1,11 @@
-/* A filter for tests: "HI" first, then frames: a byte with the length (0: the end), and that many bytes, turned around. */
+/* A filter for tests. It sends "HI", then frames: a length byte (0: the end), and that many bytes, inverted. */
 #ifndef RUNLOOP_TESTS_KIT_STREAM_FILTER_H
 #define RUNLOOP_TESTS_KIT_STREAM_FILTER_H
 #include "stream.h"
 
 struct framer {
-    int greeted; /* bytes of the peer's greeting */
-    int left;    /* of a frame; -1: its length comes next */
+    int greeted; /* bytes of the peer's greeting received so far */
+    int left;    /* bytes left in the frame; -1: its length comes next */
     bool ended;
     atomic_int releases;
 };

@@ -1,4 +1,4 @@
-/* Two streams with a pair of sockets each, for tests of RLStreamForward. */
+/* Two streams, each on a socket pair, for the tests of RLStreamForward. */
 #ifndef RUNLOOP_TESTS_KIT_STREAM_FORWARD_H
 #define RUNLOOP_TESTS_KIT_STREAM_FORWARD_H
 #include "stream-filter.h"
@@ -21,14 +21,15 @@ static inline void end_two(void)
     close(peer_of_b);
 }
 
-/* Whether the peer of this end of a pair has ended writing, and all was read. */
+/* Whether the peer of this end of a socket pair has ended writing, and everything was read. */
 static inline bool has_ended(int fd)
 {
     char byte;
     return recv(fd, &byte, 1, MSG_PEEK) == 0;
 }
 
-/* Writes what fits of a text that does not repeat soon; returns how many bytes of it were written before and now. */
+/* Returns the byte at a position of a text with a long period; say_text() writes that text, and check_text() checks
+ * it. */
 static inline char text_at(size_t position) { return (char)(position % 251 ^ position / 251); }
 static inline size_t say_text(int fd, size_t from, size_t all)
 {
@@ -53,7 +54,7 @@ static inline size_t check_text(int fd, size_t from, size_t most)
     return count > 0 ? from + (size_t)count : from;
 }
 
-/* Fills the queue of b with what comes for a, which so is read no more. */
+/* Fills the queue of b with data received by a, so that a pauses reading. */
 static inline void let_it_rest(void)
 {
     small_buffers(RLStreamGetNativeDescriptor(b.stream));

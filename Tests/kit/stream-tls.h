@@ -1,4 +1,4 @@
-/* What the tests of TLS share: contexts, with a certificate that is made here. */
+/* Helpers shared by the TLS tests: contexts, with a certificate created by the test. */
 #ifndef RUNLOOP_TESTS_KIT_STREAM_TLS_H
 #define RUNLOOP_TESTS_KIT_STREAM_TLS_H
 #include "stream.h"
@@ -6,7 +6,7 @@
 #include <RunLoopKit/adapters/openssl.h>
 #include <openssl/evp.h>
 
-static SSL_CTX *ours, *theirs; /* the client's, the server's */
+static SSL_CTX *ours, *theirs; /* of the client, of the server */
 static X509 *certificate;
 static EVP_PKEY *key;
 
@@ -19,7 +19,7 @@ static inline void add_extension(int kind, const char *value)
     X509_EXTENSION_free(extension);
 }
 
-/* For "localhost", signed by itself. */
+/* Creates a self-signed certificate for "localhost". */
 static inline void make_certificate(long from, long to)
 {
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_id(EVP_PKEY_EC, NULL);

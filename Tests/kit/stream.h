@@ -1,4 +1,4 @@
-/* What the tests of RLStream share. */
+/* Helpers shared by the tests of RLStream. */
 #ifndef RUNLOOP_TESTS_KIT_STREAM_H
 #define RUNLOOP_TESTS_KIT_STREAM_H
 #include "kit.h"
@@ -7,7 +7,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-/* A stream and what it has told: "(piece)", O open, R room, E end, !ERRNO an error. */
+/* A stream and the events it has reported: "(data)", O open, R room, E end, !ERRNO an error. */
 struct ear {
     RLStreamRef stream;
     char said[4096];
@@ -69,14 +69,14 @@ static inline void ear_hears(RLStreamRef stream, const RLStreamEvent *event, voi
         (ear)->said[0] = 0, (ear)->length = 0;   \
     } while (0)
 
-/* A stream for a descriptor, which it closes, in the default mode of this thread's loop. */
+/* Creates a stream that owns the descriptor, in the default mode of this thread's loop. */
 static inline void listen_to(struct ear *ear, int fd)
 {
     RLStreamContext context = {.info = ear};
     ear->stream = add(RLStreamCreate(NULL, fd, 1, ear_hears, &context));
 }
 
-/* The stream has one end of a pair of sockets; returns the other, which does not block. */
+/* Creates a stream on one end of a socket pair; returns the other end, which is non-blocking. */
 static inline int listen_to_pair(struct ear *ear)
 {
     int ends[2];
@@ -105,7 +105,7 @@ static inline void *serve_here(void *info)
     return NULL;
 }
 
-/* Has the loop of a thread serve the stream for some time; then the thread has ended. */
+/* Serves the stream on the loop of another thread for some time. The thread has exited when this returns. */
 static inline void serve_elsewhere(struct ear *ear, double seconds)
 {
     join_thread(start_thread(serve_here, &(struct elsewhere){ear->stream, seconds}));
@@ -113,7 +113,7 @@ static inline void serve_elsewhere(struct ear *ear, double seconds)
 
 static inline void say(int fd, const char *text) { require(write(fd, text, strlen(text)) == (ssize_t)strlen(text)); }
 
-/* What the stream has written: all that is there. */
+/* Returns everything that the stream has written so far. */
 static inline const char *take(int fd)
 {
     static char text[4096];
@@ -128,7 +128,7 @@ static inline void small_buffers(int fd)
     require(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof size) == 0);
 }
 
-/* Reads and drops what is there; returns how many bytes that were. */
+/* Reads and discards all available data; returns the number of bytes. */
 static inline size_t drain(int fd)
 {
     static char bytes[65536];
@@ -139,7 +139,7 @@ static inline size_t drain(int fd)
     return all;
 }
 
-/* How functions of RLStreamFlush were called: results, in order. */
+/* The results passed to the callbacks of RLStreamFlush, in order. */
 static char flushed[64];
 static inline void note_flush(UNUSED RLStreamRef stream, RLStreamResult result, int error, void *info)
 {

@@ -1,4 +1,5 @@
-/* RLChildCreateBySpawning: programs with pipes, their surroundings, what cannot be started, no descriptors. */
+/* RLChildCreateBySpawning: pipes, the environment of the program, programs that cannot be started, and no
+ * descriptors. */
 #include "child.h"
 
 #include <sys/resource.h>
@@ -12,7 +13,7 @@ static RLChildRef spawn(const RLChildSpawnOptions *options)
     return watcher.object;
 }
 
-/* A shell that runs a script. */
+/* Returns the options for a shell that runs a script. */
 static RLChildSpawnOptions shell(const char *script)
 {
     static const char *arguments[4] = {"sh", "-c"};
@@ -72,12 +73,12 @@ START_TEST(pipes_to_and_from_a_program)
     ck_assert_str_eq(error.text, "error\n");
     ck_assert(watcher.status.end == kRLChildExited && watcher.status.status == 3);
     errno = 0;
-    ck_assert(RLChildCreatePipe(watcher.object, 1, NULL, NULL) == NULL && errno == EBADF); /* it was handed out */
+    ck_assert(RLChildCreatePipe(watcher.object, 1, NULL, NULL) == NULL && errno == EBADF); /* it was already returned */
     RLRelease(input);
     RLRelease(output.object);
     RLRelease(error.object);
     RLRelease(watcher.object);
-    ck_assert_int_le(open_descriptors(), before + 2); /* the loop's own */
+    ck_assert_int_le(open_descriptors(), before + 2); /* those of the loop */
 }
 END_TEST
 
@@ -88,9 +89,9 @@ START_TEST(pipes_that_are_not_wanted_are_closed_with_the_object)
     int before = open_descriptors();
     ck_assert_ptr_nonnull(spawn(&options));
     pid_t process = RLChildGetProcess(watcher.object);
-    RLRelease(watcher.object); /* never in a loop */
+    RLRelease(watcher.object); /* it was never in a loop */
     ck_assert_int_eq(open_descriptors(), before);
-    ck_assert_int_eq(waitpid(process, NULL, 0), process); /* cat has seen the end of its input */
+    ck_assert_int_eq(waitpid(process, NULL, 0), process); /* cat has reached the end of its input */
 }
 END_TEST
 
@@ -111,7 +112,7 @@ START_TEST(error_goes_where_output_goes)
 }
 END_TEST
 
-/* The standard descriptors of this process are closed, so that everything new gets their numbers. */
+/* This process closes its standard descriptors, so that all new descriptors get their numbers. */
 START_TEST(descriptors_of_any_number_are_put_in_their_places)
 {
     struct reader reader = {0};
@@ -140,7 +141,7 @@ START_TEST(descriptors_of_any_number_are_put_in_their_places)
 }
 END_TEST
 
-/* -- Surroundings -- */
+/* -- The environment of the program -- */
 
 static void expect_output(RLChildSpawnOptions *options, const char *text)
 {
@@ -168,7 +169,7 @@ START_TEST(directory_and_environment)
 }
 END_TEST
 
-/* But for the two that glibc keeps to itself, and hands on as they are. */
+/* Except for the two signals that glibc reserves, which the child inherits unchanged. */
 START_TEST(no_signal_is_blocked_or_ignored)
 {
     sigset_t all, before;
@@ -206,7 +207,7 @@ START_TEST(group_and_session)
 }
 END_TEST
 
-/* -- What does not work -- */
+/* -- Failures -- */
 
 static void expect_failure(RLChildSpawnOptions *options, int error)
 {
@@ -258,7 +259,7 @@ START_TEST(without_descriptors_nothing_is_started)
     RLChildSpawnOptions options = shell("exit 0");
     int spare = 0, before = open_descriptors();
     options.input = options.output = options.error = kRLChildPipe;
-    run_passes(); /* the loop has what it needs */
+    run_passes(); /* the loop opens its descriptors */
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &usual), 0);
     for (bool works = false; !works; spare++) {
         int next = dup(0);

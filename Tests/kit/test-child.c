@@ -1,4 +1,4 @@
-/* RLChild: ends of children, in whatever way and order; other code that waits; loops, fork, mistakes. */
+/* RLChild: all ways and orders in which children can exit; other code that waits for them; loops, fork, and misuse. */
 #include "child.h"
 #include <sys/ptrace.h>
 
@@ -19,7 +19,7 @@ START_TEST(the_end_of_a_child_is_a_call)
     ck_assert_int_eq(watcher.status.status, 7);
     ck_assert_int_gt(watcher.status.peakMemory, 0);
     ck_assert_int_eq(((const struct rusage *)watcher.status.rusage)->ru_maxrss * 1024, watcher.status.peakMemory);
-    ck_assert_int_eq(waitpid(held.process, NULL, 0), -1); /* nothing is left of it */
+    ck_assert_int_eq(waitpid(held.process, NULL, 0), -1); /* it has been reaped */
     RLChildStatus again;
     ck_assert(RLChildGetStatus(watcher.object, &again) && memcmp(&again, &watcher.status, sizeof again) == 0);
     RLRelease(watcher.object);
@@ -100,7 +100,7 @@ START_TEST(an_object_that_is_gone_does_not_wait)
 }
 END_TEST
 
-/* -- Other code that waits -- */
+/* -- Other code that waits for the child -- */
 
 static void expect_lost(void)
 {
@@ -188,7 +188,7 @@ START_TEST(released_or_run_in_its_own_call)
     run_until_finished();
     ck_assert(watchers[0].calls == 1 && watchers[1].calls == 1);
     RLRelease(watchers[1].object);
-    ck_assert_int_le(open_descriptors(), before); /* the loop's own two, less the two that were closed */
+    ck_assert_int_le(open_descriptors(), before); /* the two of the loop, less the two that were closed */
 }
 END_TEST
 
@@ -218,7 +218,7 @@ END_TEST
 static void *watch_on_a_thread(void *process)
 {
     watch_child(&watcher, (pid_t)(intptr_t)process);
-    return NULL; /* the loop ends with the object in it */
+    return NULL; /* the thread exits with the object in its loop */
 }
 
 START_TEST(the_end_of_a_thread_leaves_the_object)
@@ -253,7 +253,7 @@ START_TEST(the_child_of_a_fork_is_not_told)
 }
 END_TEST
 
-/* -- Mistakes -- */
+/* -- Misuse -- */
 
 static void create_negative(void) { ck_assert_ptr_null(RLChildCreate(NULL, -1, child_ended, NULL)); }
 static void create_without_callout(void) { ck_assert_ptr_null(RLChildCreate(NULL, 1, NULL, NULL)); }
@@ -279,7 +279,7 @@ START_TEST(wrong_arguments_are_reported)
 }
 END_TEST
 
-/* A debugger that has not been told of the end yet: nothing can wait for the child meanwhile. */
+/* A child traced by a debugger that has not been notified of its exit: until then it cannot be waited for. */
 static void trace_child(struct held held, int ready)
 {
     close(held.hold);
@@ -300,7 +300,7 @@ START_TEST(an_end_that_a_tracer_holds_keeps_no_loop_busy)
         trace_child(held, ends[1]);
     close(ends[1]);
     if (read(ends[0], &byte, 1) != 1)
-        return; /* tracing is forbidden here */
+        return; /* tracing is not permitted here */
     watch_child(&watcher, held.process);
     atomic_int passes = 0;
     RLRunLoopObserverRef observer = make_observer(kRLRunLoopBeforeTimers, 1, 0, count_activity, &passes);

@@ -1,4 +1,5 @@
-/* RLFileWatch: what cannot be watched; calls that end things; several loops, threads, fork; mistakes. */
+/* RLFileWatch: directories that cannot be watched; callbacks that end the watch; several loops, threads, fork;
+ * misuse. */
 #include "files.h"
 #include <sched.h>
 #include <sys/mount.h>
@@ -12,7 +13,7 @@ static void set_up(void)
     told = (struct told){.ignored = kRLFileWatchAttributes | kRLFileWatchClosed | kRLFileWatchModified};
 }
 
-/* -- What cannot be watched -- */
+/* -- Directories that cannot be watched -- */
 
 static void look_without_rights(UNUSED void *info)
 {
@@ -24,7 +25,7 @@ static void look_without_rights(UNUSED void *info)
     const char *paths[] = {in_tree("closed"), NULL};
     ck_assert(RLFileWatchCreate(NULL, paths, 0, 0, write_down, NULL) == NULL && errno == EACCES);
     require(geteuid() != 65534 || seteuid(0) == 0);
-    require(chmod(in_tree("closed"), 0755) == 0); /* which changes nothing before everything is read again */
+    require(chmod(in_tree("closed"), 0755) == 0); /* has no effect until everything is read again */
     RLRelease(told.object);
 }
 
@@ -47,7 +48,7 @@ static void look_without_searching(UNUSED void *info)
     RLRelease(told.object);
 }
 
-/* The directory above it cannot be asked for, until the mode is another one. */
+/* Entries of the directory cannot be accessed until its mode is changed. */
 START_TEST(a_directory_that_may_not_be_searched_is_watched)
 {
     ck_assert_int_eq(run_in_child(look_without_searching, _i == 0 ? "" : "root"), 0);
@@ -63,7 +64,8 @@ START_TEST(a_directory_without_permission_is_told_once)
 }
 END_TEST
 
-/* Root in a namespace, which may mount, and limit its watches. Exits with 77 if that is not allowed. */
+/* Makes the process root in a new namespace, where it may mount, and limit its watches. Exits with 77 if not
+ * permitted. */
 static void become_root(void)
 {
     char users[32], groups[32];
@@ -97,7 +99,7 @@ START_TEST(a_file_system_that_is_unmounted_is_told)
     make_directory(in_tree("mounted"));
     make_directory(in_tree("mounted/below"));
     int status = run_in_child(unmount_watched, NULL);
-    ck_assert(status == 0 || status == 77); /* 77: it may not mount here */
+    ck_assert(status == 0 || status == 77); /* 77: mounting is not permitted here */
 }
 END_TEST
 
@@ -116,7 +118,7 @@ static void read_many(UNUSED void *info)
         make_directory(in_tree("many/%d", i));
     watch_base(&told, 0, 0);
     overflow_queue("a", "b", count);
-    run_passes(); /* which end */
+    run_passes(); /* they end eventually */
     ck_assert_str_eq(told.words, "+a +b ?./");
     told.words[0] = 0;
     ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), count + 2);
@@ -127,17 +129,17 @@ static void read_many(UNUSED void *info)
     end_watch(&told);
 }
 
-/* Each watch that is removed puts an event into the kernel's queue. */
+/* Each watch that is removed adds an event to the kernel's queue. */
 START_TEST(more_directories_than_the_queue_has_room_for_are_read_again_once)
 {
     if (queue_limit() > 20000)
-        return; /* an administrator has given it room */
+        return; /* an administrator has raised the limit */
     int status = run_in_child(read_many, NULL);
-    ck_assert(status == 0 || status == 77); /* 77: it may not mount here */
+    ck_assert(status == 0 || status == 77); /* 77: mounting is not permitted here */
 }
 END_TEST
 
-/* Two mounts of one directory have one watch, and a mount below itself would have no end. */
+/* Two mounts of one directory have one watch. A mount inside itself would make the tree infinite. */
 static void mount_twice(void *info)
 {
     become_root();
@@ -151,7 +153,7 @@ static void mount_twice(void *info)
     told.words[0] = 0;
     write_file(in_tree("x/file"), "x");
     await_all(&told);
-    ck_assert_ptr_nonnull(strstr(told.words, "/file")); /* by one of its paths */
+    ck_assert_ptr_nonnull(strstr(told.words, "/file")); /* under one of its paths */
     end_watch(&told);
 }
 
@@ -161,7 +163,7 @@ START_TEST(a_directory_that_is_mounted_at_two_places_is_told_at_one)
     make_directory(in_tree("x/loop"));
     make_directory(in_tree("y"));
     int status = run_in_child(mount_twice, _i == 0 ? "x/loop" : "y");
-    ck_assert(status == 0 || status == 77); /* 77: it may not mount here */
+    ck_assert(status == 0 || status == 77); /* 77: mounting is not permitted here */
 }
 END_TEST
 
@@ -188,7 +190,7 @@ static void watch_with_few(UNUSED void *info)
     require(rename(in_tree("c"), in_tree("e")) == 0 && rename(in_tree("d"), in_tree("f")) == 0);
     assert_told(&told, "c>e/ d>f/ ?e/");
     ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 5);
-    limit_watches("1"); /* what is exchanged is not watched any more */
+    limit_watches("1"); /* the exchanged directories cannot be watched */
     require(syscall(SYS_renameat2, AT_FDCWD, in_tree("e"), AT_FDCWD, in_tree("f"), RENAME_EXCHANGE) == 0);
     await_all(&told);
     ck_assert_ptr_nonnull(strstr(told.words, "?e/ #e/"));
@@ -202,11 +204,11 @@ START_TEST(a_user_without_watches_left_is_told_and_goes_on_with_more)
     make_directory(in_tree("a/b"));
     make_directory(in_tree("c"));
     int status = run_in_child(watch_with_few, NULL);
-    ck_assert(status == 0 || status == 77); /* 77: namespaces are not allowed here */
+    ck_assert(status == 0 || status == 77); /* 77: namespaces are not permitted here */
 }
 END_TEST
 
-/* -- Life -- */
+/* -- Lifetime -- */
 
 static void invalidate_and_release(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)
 {
@@ -244,7 +246,7 @@ static void run_again(RLFileWatchRef watch, RLIndex count, const RLFileWatchEven
         write_file(in_tree("b"), "x");
         ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1), kRLRunLoopRunHandledSource);
         ck_assert_ptr_nonnull(strstr(outer->words, "+b"));
-        ck_assert_ptr_nonnull(strstr(events[0].path, "/a")); /* still there */
+        ck_assert_ptr_nonnull(strstr(events[0].path, "/a")); /* the events are still valid */
     }
 }
 

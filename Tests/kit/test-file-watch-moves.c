@@ -1,4 +1,4 @@
-/* RLFileWatch while directories trade places, and roots: what the kernel tells lies behind what is on the disk. */
+/* RLFileWatch while directories and roots swap places: the kernel's events lag behind the state of the file system. */
 #include "files.h"
 #include <sys/syscall.h>
 
@@ -12,7 +12,7 @@ static void set_up(void)
 
 /* -- Directories that moved while the loop was busy -- */
 
-/* More events than one pass reads. */
+/* Causes more events than one pass reads. */
 static void fill_queue(int turns)
 {
     char name[241];
@@ -24,7 +24,7 @@ static void fill_queue(int turns)
     }
 }
 
-/* Until all that happened is told, and each directory there is watched: a file in it is told of. */
+/* Runs until all events were reported and every directory is watched, so that a file created in it is reported. */
 static void assert_watched(int count)
 {
     told.ignored = ~0UL;
@@ -85,7 +85,7 @@ START_TEST(what_a_rename_replaces_may_be_the_directory_that_it_came_from)
 }
 END_TEST
 
-/* 900 events are read at eight times, which is as many as one pass takes: it does not ask whether there are more. */
+/* The 900 events fill eight reads, as many as one pass makes, so the pass does not check for more events. */
 START_TEST(a_directory_is_watched_though_no_event_follows)
 {
     watch_base(&told, 0, 0);
@@ -131,7 +131,7 @@ START_TEST(what_was_exchanged_is_to_be_scanned_and_stays_watched)
 }
 END_TEST
 
-/* What comes and goes outside is told of by one half of each rename. */
+/* An exchange with a directory outside is reported as one half of each of the two renames. */
 START_TEST(an_exchange_with_a_place_outside_is_to_be_scanned)
 {
     char outside[600], path[700];
@@ -149,7 +149,7 @@ START_TEST(an_exchange_with_a_place_outside_is_to_be_scanned)
 }
 END_TEST
 
-/* Of two arrivals in a row at one place the kernel tells only once, so this looks as if what arrived had left. */
+/* The kernel reports two consecutive arrivals at one path only once, so it looks as if the first arrival had left. */
 START_TEST(an_exchange_with_a_place_outside_right_after_a_rename_is_to_be_scanned)
 {
     char outside[600];
@@ -168,7 +168,7 @@ START_TEST(an_exchange_with_a_place_outside_right_after_a_rename_is_to_be_scanne
 }
 END_TEST
 
-/* The first half of the exchange looks like the second half of one that began with what happened before. */
+/* The first half of the exchange looks like the second half of an exchange that began with the previous event. */
 START_TEST(an_exchange_right_after_an_arrival_loses_no_directory)
 {
     char outside[600];
@@ -237,7 +237,7 @@ START_TEST(there_and_back_is_told_as_two_renames_if_the_loop_ran_between)
 }
 END_TEST
 
-/* -- Roots that are led elsewhere without an event -- */
+/* -- Roots whose path changes without an event -- */
 
 START_TEST(a_file_that_is_open_and_replaced_is_told)
 {
@@ -296,7 +296,8 @@ START_TEST(a_root_within_another_is_told_when_it_is_renamed)
 }
 END_TEST
 
-/* The kernel tells of its end only when nothing has it open any more: the new one is not to be told as removed then. */
+/* The kernel reports the end of the old root only when its last descriptor is closed. The new one must not be
+ * reported as removed then. */
 START_TEST(a_root_within_another_ends_before_it_is_made_again)
 {
     make_directory(in_tree("a"));
@@ -315,7 +316,8 @@ START_TEST(a_root_within_another_ends_before_it_is_made_again)
 }
 END_TEST
 
-/* Returns the seconds of processor time in which the loop follows a directory with so many in it. */
+/* Returns the processor time, in seconds, that the loop needs to follow renames of a directory with this many
+ * entries. */
 static double time_of_renames(int children)
 {
     make_directory(in_tree("r0"));
@@ -342,7 +344,7 @@ START_TEST(a_rename_costs_no_more_if_the_directory_has_many_in_it)
 }
 END_TEST
 
-/* Its path leads nowhere, so the root above tells what happens in it. */
+/* The root's own path no longer exists, so events in it are reported by the root above. */
 START_TEST(a_root_in_another_ends_when_a_directory_between_them_is_renamed)
 {
     make_directory(in_tree("a"));
@@ -360,7 +362,8 @@ START_TEST(a_root_in_another_ends_when_a_directory_between_them_is_renamed)
 }
 END_TEST
 
-/* Its events have the path of the link, and the directory itself is told to be watched under another one. */
+/* Events of the root have the path of the link. Under its other path, the directory is reported as watched
+ * elsewhere. */
 START_TEST(a_root_that_is_a_link_into_another_is_told_under_its_own_path)
 {
     char link[600], expected[1300];

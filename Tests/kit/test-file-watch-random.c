@@ -1,17 +1,18 @@
-/* A process does random things with files while a loop is told of them. What the events make of the tree that was there at first is what is
- * there in the end, but below paths that were to be scanned again; and every directory is watched under the right path. */
+/* RLFileWatch: a process changes files at random while a loop watches them. Applying the events to the initial tree
+ * must give the final tree, except below paths that were to be scanned again, and every directory must be watched
+ * under its right path. */
 #include "files.h"
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
 enum { OPERATIONS = 1500, BURST = 50 };
 
-/* What differs between the rounds. */
+/* Options that differ between the rounds. */
 static bool exchanges; /* files and directories are exchanged, too */
-static bool is_behind; /* the loop runs now and then, and more happens meanwhile than it reads in one pass */
+static bool is_behind; /* the loop runs only now and then, and in between more happens than it reads in one pass */
 static bool has_roots; /* a directory in the base, and a link to another one, are roots as well */
-static bool overflows; /* once, more happens than the kernel's queue has room for */
-static unsigned names; /* of directories: fewer meet more often */
+static bool overflows; /* once, more events occur than the kernel queues */
+static unsigned names; /* number of directory names: with fewer names, directories collide more often */
 static char root_link[600];
 
 /* -- What is thought to be there: paths relative to the base -- */
@@ -54,7 +55,7 @@ static void insert(const char *path, bool is_directory)
     entries[entry_count++].is_directory = is_directory;
 }
 
-/* The part of a path below what was renamed stays. */
+/* Replaces the renamed part of a path, and keeps the rest. */
 static void move_path(char *path, const char *from, const char *to)
 {
     char tail[200];
@@ -80,7 +81,7 @@ static void set_dirty(const char *path)
     strcpy(dirty[dirty_count++], path);
 }
 
-/* What is told under the path of the link is in `b`. */
+/* Translates an event's path to one relative to the base. The path of the link stands for `b`. */
 static void translate(char *path, const char *told)
 {
     size_t length = strlen(root_link);
@@ -119,7 +120,7 @@ static void apply(const RLFileWatchEvent *event)
     }
 }
 
-/* -- What is there -- */
+/* -- The actual tree -- */
 
 static struct entry found[8192];
 static int found_count;
@@ -142,7 +143,7 @@ static const struct entry *look_up(const struct entry *list, int count, const ch
     return NULL;
 }
 
-/* How many directories should be watched. */
+/* Reads the tree. Returns how many directories should be watched. */
 static int look_around(void)
 {
     found_count = 0;
@@ -153,7 +154,7 @@ static int look_around(void)
     return count;
 }
 
-/* NULL, or what is wrong. */
+/* Returns NULL, or a description of the first difference. */
 static const char *difference(void)
 {
     static char text[300];
@@ -173,7 +174,7 @@ static const char *difference(void)
     return NULL;
 }
 
-/* -- The process that does things -- */
+/* -- The process that changes files -- */
 
 static uint64_t seed;
 static unsigned below(unsigned limit)
@@ -189,7 +190,7 @@ static void random_path(char *path)
         path += sprintf(path, "/%c", 'a' + (char)below(names));
 }
 
-/* Most of what is tried fails, as what it needs is not there. */
+/* Performs a random operation. Most of them fail, because a file that they need does not exist. */
 static void operate(const char *outside)
 {
     char path[1024], other[1024];
@@ -200,7 +201,7 @@ static void operate(const char *outside)
         syscall(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, below(20) == 0 ? outside : other, RENAME_EXCHANGE);
         return;
     }
-    switch (below(is_behind ? 13 : 16)) { /* the last three would leave few directories that could meet */
+    switch (below(is_behind ? 13 : 16)) { /* the last three would leave too few directories */
     case 0 ... 4:
         mkdir(path, 0700);
         break;
@@ -238,7 +239,8 @@ static void operate(const char *outside)
     }
 }
 
-/* Eight events with a long name, which nothing else is told of. The kernel keeps 16 384 events, the loop reads 1 000 of these in one pass. */
+/* Causes eight events with a long name, which are otherwise ignored. The kernel queues 16 384 events; the loop reads
+ * 1 000 of these in one pass. */
 static void flood(void)
 {
     char path[1024];
@@ -251,7 +253,7 @@ static void flood(void)
     }
 }
 
-/* A byte into the pipe says that a burst is over. */
+/* Runs in the child process. Writes a byte to the pipe after each burst. */
 static void do_things(uint64_t number, int pipe)
 {
     char outside[600];
@@ -291,7 +293,8 @@ static void on_events(UNUSED RLFileWatchRef watch, RLIndex count, const RLFileWa
     }
 }
 
-/* Until everything is told: what happens last is a file that comes and goes, perhaps unheard if all is read again. */
+/* Runs until all events were reported. The last ones are those of a file that is created and removed here; this is
+ * repeated if its events may have been lost because everything was read again. */
 static void await_end(void)
 {
     is_over = false;
@@ -306,7 +309,8 @@ static void await_end(void)
     }
 }
 
-/* A directory that was not found, or elsewhere, is looked at again a little later. */
+/* Waits until the watch agrees with the tree. A directory that was missing, or elsewhere, is checked again a little
+ * later. */
 static void await_agreement(RLFileWatchRef watch)
 {
     int count = look_around();

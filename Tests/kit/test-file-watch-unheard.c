@@ -1,4 +1,4 @@
-/* RLFileWatch while a part of what happens is not told, as of a directory that begins to be watched in the middle of it. */
+/* RLFileWatch while some events are lost, as happens when the watch of a directory begins in the middle of a change. */
 #include "files.h"
 #include <dlfcn.h>
 #include <sched.h>
@@ -6,12 +6,13 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-/* The kit reads inotify's events by syscall(2). Of those that are read next, the first so many that have this bit are not heard. */
+/* The kit reads inotify events with syscall(2). Of the next events with any of these bits, the first `unheard_count`
+ * are dropped. */
 static uint32_t unheard;
 static int unheard_count;
-/* And it opens directories by that: this one it may not read. */
+/* The kit also opens directories with syscall(2): opening this one fails with EACCES. */
 static const char *closed;
-/* A thread that reads events stays in there. */
+/* While this is set, a thread that reads events is held before its read. */
 static atomic_bool holds_readers;
 static atomic_int held_readers;
 
@@ -74,7 +75,7 @@ static void set_up(void)
     told = (struct told){.ignored = kRLFileWatchAttributes | kRLFileWatchClosed | kRLFileWatchModified};
 }
 
-/* One of the two directories is watched from the middle of the exchange on. */
+/* The watch of one of the two directories begins in the middle of the exchange. */
 START_TEST(an_exchange_of_which_one_half_is_told_in_part_is_to_be_scanned)
 {
     make_directory(in_tree("old"));
@@ -106,7 +107,7 @@ START_TEST(an_exchange_of_which_one_half_is_told_in_part_is_to_be_scanned)
 }
 END_TEST
 
-/* What was moved away is replaced by something else, as by a program that keeps an old version. */
+/* A file that was moved away is replaced by another one, as programs do that keep a backup. */
 START_TEST(a_departure_and_a_rename_to_the_same_name_are_no_exchange)
 {
     char outside[600];
@@ -123,7 +124,7 @@ START_TEST(a_departure_and_a_rename_to_the_same_name_are_no_exchange)
 }
 END_TEST
 
-/* Whatever happened to a directory earlier: its tree is wrong again and again, and repaired each time. */
+/* However often a directory's recorded path becomes wrong, it is repaired each time. */
 START_TEST(a_directory_is_repaired_as_often_as_it_is_necessary)
 {
     enum { rounds = 12 };
@@ -133,7 +134,7 @@ START_TEST(a_directory_is_repaired_as_often_as_it_is_necessary)
         told.words[0] = 0;
         do_not_hear(IN_MOVED_FROM | IN_MOVED_TO, 2);
         require(rename(in_tree("%d", i), in_tree("%d", i + 1)) == 0);
-        make_directory(in_tree("%d/%d", i + 1, i)); /* is told under a path that does not exist */
+        make_directory(in_tree("%d/%d", i + 1, i)); /* is reported under a path that does not exist */
         make_directory(in_tree("other-%d", i));
         while (strchr(told.words, '?') == NULL && strchr(told.words, '#') == NULL)
             require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1) == kRLRunLoopRunHandledSource);
@@ -144,7 +145,7 @@ START_TEST(a_directory_is_repaired_as_often_as_it_is_necessary)
 }
 END_TEST
 
-/* The tree has a directory under a path that it has left, and what is there now cannot be watched. */
+/* The watch has a directory under a path that it has left, and the new directory at that path cannot be watched. */
 START_TEST(nothing_is_told_of_what_is_told_not_to_be_watched)
 {
     make_directory(in_tree("a"));
@@ -161,7 +162,7 @@ START_TEST(nothing_is_told_of_what_is_told_not_to_be_watched)
     write_file(in_tree("b/sub/file"), "x");
     write_file(in_tree("a/file"), "x");
     assert_told(&told, "");
-    require(rename(in_tree("a"), in_tree("c")) == 0); /* tried again, under a path that it may read */
+    require(rename(in_tree("a"), in_tree("c")) == 0); /* tried again, under a path that can be opened */
     assert_told(&told, "a>c/ +c/file");
     write_file(in_tree("c/file"), "y");
     write_file(in_tree("c/other"), "y");
@@ -170,7 +171,7 @@ START_TEST(nothing_is_told_of_what_is_told_not_to_be_watched)
 }
 END_TEST
 
-/* Two loops have the object: one calls, and forks in its call, while the other reads. */
+/* Two loops share the object: one calls the callback, which forks while the other loop reads. */
 static struct looper reader;
 static void fork_in_call(UNUSED RLFileWatchRef watch, UNUSED RLIndex count, UNUSED const RLFileWatchEvent *events,
                          void *info)
@@ -197,7 +198,7 @@ START_TEST(the_call_may_fork_while_another_loop_reads)
     write_file(in_tree("a"), "x");
     while (child < 0)
         require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1) == kRLRunLoopRunHandledSource);
-    if (child == 0) /* which has come back from the call */
+    if (child == 0) /* the child has returned from the callback */
         _exit(0);
     int status = -1;
     require(waitpid(child, &status, 0) == child);

@@ -1,4 +1,4 @@
-/* RLFileWatch: what is told of, and in which order; roots; latency; a full queue. */
+/* RLFileWatch: which events are reported, and in which order; roots; latency; a full queue. */
 #include "files.h"
 #include <malloc.h>
 
@@ -45,7 +45,7 @@ START_TEST(repeated_changes_of_a_file_are_told_once)
 }
 END_TEST
 
-/* All of it was made in one go: most of it before the kernel was told to watch where it is. */
+/* The whole tree was created in one go, most of it before its parents were watched. */
 START_TEST(new_directories_are_watched_with_what_is_in_them)
 {
     make_directory(in_tree("old"));
@@ -81,7 +81,7 @@ START_TEST(a_directory_that_is_renamed_goes_on_under_its_new_path)
     write_file(in_tree("to/a-longer-name/b/file2"), "x");
     assert_told(&told, "+a/ +to/a-longer-name/b/file2");
     ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 5);
-    /* Over an empty directory. */
+    /* Replaces an empty directory. */
     require(rename(in_tree("to/a-longer-name"), in_tree("a")) == 0);
     write_file(in_tree("a/b/file3"), "x");
     assert_told(&told, "to/a-longer-name>a/ +a/b/file3");
@@ -206,7 +206,7 @@ START_TEST(a_relative_path_is_completed)
 }
 END_TEST
 
-/* -- When -- */
+/* -- Latency and the queue -- */
 
 START_TEST(a_latency_collects_events)
 {
@@ -223,7 +223,7 @@ START_TEST(a_latency_collects_events)
 }
 END_TEST
 
-/* Also if the machine was started only a moment ago, compared with the latency. */
+/* The first event is reported immediately even if the machine's uptime is shorter than the latency. */
 START_TEST(without_deferring_the_first_is_told_at_once)
 {
     watch_base(&told, 1e9, kRLFileWatchNoDefer);
@@ -252,17 +252,17 @@ START_TEST(many_events_do_not_wait)
     while (told.calls == 0)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
     ck_assert_int_ge(told.events, 4096);
-    ck_assert_int_lt(mallinfo2().uordblks, before + 32768); /* what a large batch needed is given back */
+    ck_assert_int_lt(mallinfo2().uordblks, before + 32768); /* the memory of the large batch has been freed */
     end_watch(&told);
 }
 END_TEST
 
-/* The kernel drops what happens while its queue is full and the loop does not run. */
+/* The kernel drops events while its queue is full and the loop does not run. */
 START_TEST(an_overflow_says_scan_again_and_nothing_is_lost_after_it)
 {
     int limit = queue_limit();
     if (limit > 20000)
-        return; /* an administrator has given it room */
+        return; /* an administrator has raised the limit */
     watch_base(&told, 0, 0);
     told.ignored = 0xFF;
     overflow_queue("a", "b", limit);
@@ -279,12 +279,12 @@ START_TEST(an_overflow_says_scan_again_and_nothing_is_lost_after_it)
 }
 END_TEST
 
-/* What becomes of them while the kernel's queue is full is told by no event. */
+/* Changes to root files that happen while the kernel's queue is full cause no event. */
 START_TEST(roots_that_are_files_are_looked_at_after_an_overflow)
 {
     int limit = queue_limit();
     if (limit > 20000)
-        return; /* an administrator has given it room */
+        return; /* an administrator has raised the limit */
     char files[4][600];
     for (int i = 0; i < 4; i++) {
         snprintf(files[i], sizeof files[i], "%s-%d", base, i);

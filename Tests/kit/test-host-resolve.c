@@ -1,5 +1,5 @@
-/* RLHostResolve: addresses, errors, the time limit, cancelling, lifetime, mistakes. getaddrinfo() is this program's, so that
- * it can be made to wait, and asks no network. */
+/* RLHostResolve: addresses, errors, the time limit, cancellation, lifetime, misuse. The program defines its own
+ * getaddrinfo(), which can be made to wait, and uses no network. */
 #include "kit.h"
 
 #include <arpa/inet.h>
@@ -12,7 +12,7 @@ static gate hold;
 static atomic_int asked, answered;
 static atomic_bool must_wait;
 
-/* Figures only, or this machine. */
+/* Resolves numeric addresses and this machine only. */
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **answer)
 {
     int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
@@ -34,7 +34,7 @@ static void *invalidate_object(void *object)
     return NULL;
 }
 
-/* Called by the kit: at that moment another thread may invalidate the object. */
+/* Interposes the function that the kit calls; at that moment another thread may invalidate the object. */
 void RLRunLoopAddTimer(RLRunLoopRef loop, RLRunLoopTimerRef timer, RLRunLoopMode mode)
 {
     void (*real)(RLRunLoopRef, RLRunLoopTimerRef, RLRunLoopMode) = dlsym(RTLD_NEXT, "RLRunLoopAddTimer");
@@ -94,7 +94,7 @@ START_TEST(addresses_of_a_host)
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)&queries[1].first;
     char host[] = "127.0.0.1";
     ask(&queries[0], host, "80", NULL, HUGE_VAL);
-    host[0] = 'x'; /* it was copied */
+    host[0] = 'x'; /* the name was copied */
     ask(&queries[1], "::1", NULL, NULL, 1000);
     run_until_finished();
     ck_assert(queries[0].calls == 1 && queries[0].error == 0 && queries[0].count == 1);
@@ -115,7 +115,7 @@ START_TEST(hints_are_those_of_getaddrinfo)
     run_until_finished();
     ck_assert(queries[0].error == EAI_ADDRFAMILY || queries[0].error == EAI_NONAME);
     ck_assert_int_eq(queries[1].error, 0);
-    ck_assert_int_ge(queries[1].count, 2); /* all types of sockets, as hints did not say one */
+    ck_assert_int_ge(queries[1].count, 2); /* all socket types, as the hints specify none */
     ck_assert(IN6_IS_ADDR_UNSPECIFIED(&((struct sockaddr_in6 *)&queries[1].first)->sin6_addr));
     RLRelease(queries[0].object);
     RLRelease(queries[1].object);
@@ -228,7 +228,7 @@ static void *ask_on_a_thread(void *info)
 {
     ask(info, "127.0.0.1", NULL, NULL, 3600);
     await_count(&answered, 1);
-    return NULL; /* the loop ends, with the object and its timer */
+    return NULL; /* the thread exits with the object and its timer in its loop */
 }
 
 START_TEST(the_end_of_a_thread_leaves_the_object)
@@ -274,7 +274,7 @@ START_TEST(info_is_retained_until_the_object_is_freed)
 }
 END_TEST
 
-/* The time counts in each loop that has the object, from when it came into the first. */
+/* The time limit counts in each loop that has the object, from when the object was added to the first one. */
 START_TEST(every_loop_keeps_the_time)
 {
     struct looper looper;

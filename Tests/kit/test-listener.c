@@ -1,4 +1,4 @@
-/* RLListener: addresses of all kinds, turns, shortages, what ends it, fork, mistakes. */
+/* RLListener: all kinds of addresses, fairness, shortages, ends of the listener, fork, misuse. */
 #include "kit.h"
 #include "../own-directory.h"
 
@@ -24,7 +24,7 @@ static void forget_accepted(void)
         close(accepted[--accepted_count]);
 }
 
-/* A blocking connection to the listener's address. */
+/* Returns a blocking connection to the listener's address. */
 static int connect_client(void)
 {
     RLDataRef address = RLListenerCopyAddress(listener);
@@ -45,7 +45,7 @@ static void end_listener(void)
 
 /* -- Addresses ----------------------------------------------------------------------------------------------------- */
 
-/* The bytes of a client come out of what was accepted. */
+/* Asserts that data sent by the client arrives at the accepted descriptor. */
 static void assert_accepts(int client)
 {
     int before = accepted_count;
@@ -64,13 +64,13 @@ START_TEST(tcp_of_both_families)
     for (int i = 0; i < 4; i++) {
         listener = RLListenerCreateWithHost(NULL, hosts[i], i % 2 ? NULL : "0", keep_it, NULL);
         if (listener == NULL && i == 2 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT))
-            continue; /* no IPv6 here */
+            continue; /* this machine has no IPv6 */
         add(listener);
         int port = RLListenerGetPort(listener);
         ck_assert_int_gt(port, 0);
         if (hosts[i] != NULL || has_ipv6())
             assert_accepts(connect_client());
-        if (hosts[i] == NULL) { /* IPv4 too, also if the socket is one of IPv6 */
+        if (hosts[i] == NULL) { /* IPv4 too, even if the socket is an IPv6 socket */
             int fd = socket(AF_INET, SOCK_STREAM, 0);
             struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
             to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -82,7 +82,7 @@ START_TEST(tcp_of_both_families)
         ck_assert_ptr_null(RLListenerCreateWithHost(NULL, hosts[i], service, keep_it, NULL));
         ck_assert_int_eq(errno, EADDRINUSE);
         end_listener();
-        forget_accepted(); /* what was accepted does not keep the port: SO_REUSEADDR */
+        forget_accepted(); /* accepted connections do not occupy the port: SO_REUSEADDR */
         listener = RLListenerCreateWithHost(NULL, hosts[i], service, keep_it, NULL);
         ck_assert_ptr_nonnull(listener);
         ck_assert_int_eq(RLListenerGetPort(listener), port);
@@ -95,7 +95,7 @@ START_TEST(tcp_of_both_families)
 }
 END_TEST
 
-/* getaddrinfo() makes a port of each of them. */
+/* Strings that are no valid port, although getaddrinfo() would turn each of them into one. */
 START_TEST(ports_that_there_are_not)
 {
     static const char *const services[] = {"65536", "70000", "4294967376", "18446744073709551696",
@@ -120,15 +120,15 @@ START_TEST(paths)
     ck_assert_int_eq(errno, EADDRINUSE);
     require(rename(path, other) == 0);
     end_listener();
-    ck_assert_int_eq(access(other, F_OK), 0); /* it is at another path: not removed */
+    ck_assert_int_eq(access(other, F_OK), 0); /* the socket is at another path: not removed */
     listener = RLListenerCreateWithPath(NULL, other, keep_it, NULL);
-    ck_assert_ptr_nonnull(listener); /* nothing listens there any more: replaced */
+    ck_assert_ptr_nonnull(listener); /* nothing listens there: replaced */
     end_listener();
     ck_assert_int_eq(access(other, F_OK), -1);
     int file = open(path, O_CREAT | O_CLOEXEC, 0600);
     ck_assert_ptr_null(RLListenerCreateWithPath(NULL, path, keep_it, NULL));
     ck_assert_int_eq(errno, EADDRINUSE);
-    ck_assert_int_eq(access(path, F_OK), 0); /* no socket: left alone */
+    ck_assert_int_eq(access(path, F_OK), 0); /* not a socket: left alone */
     close(file);
     require(unlink(path) == 0 && rmdir(directory) == 0);
     ck_assert_ptr_null(RLListenerCreateWithPath(NULL, path, keep_it, NULL));
@@ -159,7 +159,7 @@ START_TEST(a_socket_of_the_program_s)
 }
 END_TEST
 
-/* -- Turns --------------------------------------------------------------------------------------------------------- */
+/* -- Fairness ------------------------------------------------------------------------------------------------------ */
 
 static int clients[64];
 static void connect_clients(int count)
@@ -173,7 +173,7 @@ static void close_clients(int count)
         close(clients[--count]);
 }
 
-/* How many connections were told between two turns of another source. */
+/* The largest number of connections accepted between two callbacks of another source. */
 static int most_at_once;
 static RLRunLoopSourceRef other;
 static void take_turn(UNUSED void *info)
@@ -247,7 +247,7 @@ START_TEST(no_descriptor_is_left)
 {
     listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, keep_it, NULL));
     connect_clients(2);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0); /* the loop has all that it needs */
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0); /* the loop opens all that it needs */
     run_passes();
     forget_accepted();
     close_clients(2);
@@ -259,7 +259,7 @@ START_TEST(no_descriptor_is_left)
     require(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     none = limit;
     none.rlim_cur = (rlim_t)clients[1] + 1;
-    for (int fd = 3; fd < clients[1]; fd++) /* without a gap below */
+    for (int fd = 3; fd < clients[1]; fd++) /* leave no free number below */
         if (fcntl(fd, F_GETFD) == -1)
             require(dup2(clients[0], fd) == fd);
     require(setrlimit(RLIMIT_NOFILE, &none) == 0);
@@ -280,7 +280,7 @@ START_TEST(no_descriptor_is_left)
 }
 END_TEST
 
-/* -- Life ---------------------------------------------------------------------------------------------------------- */
+/* -- Lifetime ------------------------------------------------------------------------------------------------------ */
 
 static int end_number;
 static void end_in_call(RLListenerRef l, int descriptor, UNUSED void *info)
@@ -330,7 +330,7 @@ START_TEST(it_is_closed_while_the_loop_alone_keeps_it)
     listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, keep_it, &context));
     int descriptor = RLListenerGetNativeDescriptor(listener);
     RLRelease(listener);
-    RLListenerClose(listener); /* takes it out of the loop, and so frees it */
+    RLListenerClose(listener); /* removes it from the loop, and so frees it */
     ck_assert_int_eq(fcntl(descriptor, F_GETFD), -1);
     ck_assert_int_eq(lifetime_held(&life), 0);
 }
@@ -384,7 +384,7 @@ START_TEST(the_child_of_a_fork_goes_on)
     run_passes();
     ck_assert_int_eq(accepted_count, 0);
     RLListenerSetEnabled(listener, 1);
-    assert_accepts(connect_client()); /* what the child has closed is open here, and has its path */
+    assert_accepts(connect_client()); /* the child closed its copy; here the listener is open, and still has its path */
     close_clients(2);
     end_listener();
     forget_accepted();
@@ -392,7 +392,7 @@ START_TEST(the_child_of_a_fork_goes_on)
 }
 END_TEST
 
-/* -- Mistakes ------------------------------------------------------------------------------------------------------ */
+/* -- Misuse -------------------------------------------------------------------------------------------------------- */
 
 static void create_closed(void) { ck_assert_ptr_null(RLListenerCreate(NULL, 999, 1, keep_it, NULL)); }
 static void create_deaf(void)

@@ -1,5 +1,5 @@
-/* Each allocation fails in turn, alone or with all that follow: what cannot be made is NULL with ENOMEM, nothing is lost,
- * and everything works when there is memory again. */
+/* The kit when memory runs out: each allocation fails in turn, alone or with all that follow. Whatever cannot be
+ * created is NULL with ENOMEM, nothing is leaked, and everything works once there is memory again. */
 #include "memory.h"
 
 #include <netdb.h>
@@ -13,7 +13,7 @@
 static struct lifetime life;
 static int calls;
 
-/* -- What is tried -- */
+/* -- Uses of the kit -- */
 
 static void heard(UNUSED RLSignalRef signal, UNUSED const RLSignalInfo *information, UNUSED void *info) { calls++; }
 
@@ -30,7 +30,7 @@ static bool use_signal(void)
         RLRunLoopAddSource(RLRunLoopGetCurrent(), signals[i], kRLRunLoopDefaultMode);
         expected += RLRunLoopContainsSource(RLRunLoopGetCurrent(), signals[i], kRLRunLoopDefaultMode);
     }
-    armed = false; /* a run that finds no memory ends, and the next one goes on: Tests/faults */
+    armed = false; /* a run that finds no memory ends, and the next one continues: Tests/faults */
     if (expected > 0) {
         raise(SIGUSR1);
         run_passes();
@@ -76,7 +76,7 @@ static bool use_child(void)
     require(calls == (spawned != NULL) + (created != NULL));
     if (created == NULL)
         require(waitpid(process, NULL, 0) == process);
-    require(waitpid(-1, NULL, WNOHANG) == -1); /* no program runs that nothing knows of */
+    require(waitpid(-1, NULL, WNOHANG) == -1); /* no program is left running unknown to the kit */
     bool works = spawned != NULL && created != NULL && pipe != NULL;
     if (pipe != NULL) {
         RLFileDescriptorInvalidate(pipe);
@@ -86,7 +86,7 @@ static bool use_child(void)
         RLRelease(spawned);
     if (created != NULL)
         RLRelease(created);
-    require(open_descriptors() <= before + 2); /* the loop's own */
+    require(open_descriptors() <= before + 2); /* those of the loop */
     return works;
 }
 
@@ -165,7 +165,7 @@ static void streamed(RLStreamRef stream, const RLStreamEvent *event, UNUSED void
     require(event->type != kRLStreamEventErrorOccurred || (event->error == ENOMEM && failures > 0));
 }
 
-/* One address, in figures: nothing listens there, or the program is told before that there is no memory. */
+/* The callback for a single numeric address. Either nothing listens there, or lack of memory is reported first. */
 static void refused(UNUSED RLStreamRef stream, const RLStreamEvent *event, UNUSED void *info)
 {
     require(event->type == kRLStreamEventErrorOccurred);
@@ -193,7 +193,8 @@ static bool use_connecting(void)
     return calls == 100;
 }
 
-/* A worker's thread needs memory, too. The host has two addresses, which are tried while the stream is in a loop. */
+/* Looks up a host with two addresses, which are tried while the stream is in a loop. The worker's thread needs
+ * memory. */
 static bool use_look_up(void)
 {
     RLStreamContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -214,7 +215,7 @@ static bool use_look_up(void)
     return calls == 100;
 }
 
-/* That of this machine, twice, for one name. */
+/* Returns this machine's address, twice, for one name; interposes libc's getaddrinfo(). */
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **answer)
 {
     int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
@@ -225,7 +226,7 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
     return error != 0 ? error : real("127.0.0.1", service, hints, &(*answer)->ai_next);
 }
 
-/* Lines that come in two parts, and more to write than there is room for. */
+/* Receives lines in two parts, and writes more than the socket accepts. */
 static bool use_stream(void)
 {
     static uint8_t bytes[300000];
@@ -278,7 +279,7 @@ static int connect_client(RLListenerRef listener)
     return client;
 }
 
-/* Nothing is left at its path, whether it was made or not. */
+/* Creates a listener. Afterwards nothing is left at its path, whether it was created or not. */
 static bool use_listener(void)
 {
     RLListenerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -308,7 +309,7 @@ static void changed(UNUSED RLFileWatchRef watch, UNUSED RLIndex count, UNUSED co
     calls++;
 }
 
-/* What there is no memory for is told of in some way: as not watched, or as something to be read again. */
+/* Watches a tree. Whatever there is no memory for is reported somehow: as not watched, or as to be read again. */
 static bool use_file_watch(void)
 {
     RLFileWatchContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -339,7 +340,7 @@ static bool use_file_watch(void)
     return is_in_loop;
 }
 
-/* What the loop cannot keep is gone, and the caller knows it. */
+/* Schedules a stream. If the loop cannot keep it, it is freed, and the caller is notified. */
 static bool use_schedule(void)
 {
     RLStreamContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -354,7 +355,7 @@ static bool use_schedule(void)
     return stream != NULL;
 }
 
-/* -- -- */
+/* -- The tests -- */
 
 static bool (*const uses[])(void) = {use_signal,     use_child,    use_workers,    use_host_resolve, use_stream,
                                      use_file_watch, use_listener, use_connecting, use_look_up,      use_schedule};
@@ -369,7 +370,7 @@ enum { nothing_failed = 77 };
 static void attempt(void *info)
 {
     struct attempt *attempt = info;
-    /* Lines that say what is missing are expected here. */
+    /* Lines that report the lack of memory are expected here. */
     require(RLRunLoopGetCurrent() != NULL && freopen("/dev/null", "w", stderr) != NULL);
     fail_at = attempt->fail_at;
     fail_all = attempt->fail_all;
@@ -394,7 +395,7 @@ START_TEST(whatever_allocation_fails)
 }
 END_TEST
 
-/* A child of fork() might find a lock of the kit held: so there is no object. */
+/* Without fork handlers, the child of a fork() might find a lock of the kit held, so nothing can be created. */
 START_TEST(nothing_is_made_unless_fork_is_prepared)
 {
     RLSignalContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -410,13 +411,13 @@ START_TEST(nothing_is_made_unless_fork_is_prepared)
 }
 END_TEST
 
-/* A listener that can neither accept a connection nor make a timer leaves the loop to others. */
+/* A listener that can neither accept a connection nor create a timer does not block the loop. */
 START_TEST(a_listener_is_short_of_everything)
 {
     char name[32];
     snprintf(name, sizeof name, "@runloop-%d", getpid());
     RLListenerRef listener = add(RLListenerCreateWithPath(NULL, name, accepted, NULL));
-    run_passes(); /* the loop has all that it needs */
+    run_passes(); /* the loop opens all that it needs */
     int client = connect_client(listener);
     struct rlimit limit, none;
     require(getrlimit(RLIMIT_NOFILE, &limit) == 0);

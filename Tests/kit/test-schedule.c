@@ -1,4 +1,4 @@
-/* RLScheduleSource: the loop of this thread keeps the source, and the program does not. */
+/* RLScheduleSource: this thread's loop keeps the source, and the program does not. */
 #include "kit.h"
 
 static struct lifetime life;
@@ -21,7 +21,7 @@ START_TEST(the_loop_keeps_it)
     RLRunLoopSourceSignal(source);
     run_passes();
     ck_assert_int_eq(performs, 1);
-    ck_assert_ptr_eq(RLScheduleSource((RLRunLoopSourceRef)RLRetain(source)), source); /* is there already */
+    ck_assert_ptr_eq(RLScheduleSource((RLRunLoopSourceRef)RLRetain(source)), source); /* it is already in the loop */
     ck_assert_int_eq(RLGetRetainCount(source), 1);
     RLRunLoopSourceInvalidate(source);
     ck_assert_int_eq(lifetime_held(&life), 0);
@@ -30,7 +30,7 @@ END_TEST
 
 START_TEST(nothing_is_scheduled)
 {
-    errno = EMFILE; /* why there is none */
+    errno = EMFILE; /* the reason why there is no source */
     ck_assert_ptr_null(RLScheduleSource(NULL));
     ck_assert_int_eq(errno, EMFILE);
     RLRunLoopSourceRef source = make();

@@ -1,4 +1,4 @@
-/* RLSignal: several owners, handlers of the program, threads and fork. */
+/* RLSignal: several owners, the program's own handlers, threads and fork. */
 #include "signal-owner.h"
 
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void *watch_on_a_thread(void *info)
     own(owner, SIGUSR1);
     note("added");
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
-    return NULL; /* the loop ends with the object in it */
+    return NULL; /* the thread exits with the object in its loop */
 }
 
 START_TEST(the_end_of_a_thread_ends_what_its_loop_watched)
@@ -60,7 +60,7 @@ START_TEST(the_end_of_a_thread_ends_what_its_loop_watched)
     join_thread(thread);
     ck_assert_int_eq(owner.calls, 1);
     ck_assert(!is_caught(SIGUSR1));
-    add(owner.object); /* it is still valid */
+    add(owner.object); /* the object is still valid */
     raise(SIGUSR1);
     run_passes();
     ck_assert_int_eq(owner.calls, 2);
@@ -84,7 +84,7 @@ START_TEST(of_several_loops_one_is_called)
     for (int i = 0; i < 3; i++)
         await_waiting(loopers[i].loop);
     raise(SIGUSR1);
-    gate_pass(&first_call); /* a loop that is stopped first may end without the call */
+    gate_pass(&first_call); /* otherwise the loop might be stopped before the callback */
     for (int i = 0; i < 3; i++)
         looper_stop(&loopers[i]);
     ck_assert_int_eq(owner.count, 1);
@@ -93,7 +93,7 @@ START_TEST(of_several_loops_one_is_called)
 }
 END_TEST
 
-/* -- Handlers of the program -- */
+/* -- The program's own handlers -- */
 
 static volatile sig_atomic_t handled, handled_value, once;
 static void handle(UNUSED int number) { handled++; }
@@ -160,11 +160,12 @@ START_TEST(a_handler_installed_over_ours_may_call_ours)
     run_passes();
     ck_assert_int_eq(owners[0].count, 1);
     ck_assert(handled == 1 && once == 1);
-    /* The last object leaves: the other handler stays, and goes on calling ours. */
+    /* The last object is dropped: the other handler stays installed, and still calls the kit's handler. */
     drop_source(owners[0].object);
     raise(SIGUSR1);
     ck_assert(handled == 2 && once == 2);
-    /* Ours is wanted again: it is in front of the other, which calls ours behind it. Each is called once. */
+    /* The kit needs its handler again, and installs it over the other one, which in turn calls it. Each is called
+     * once. */
     own(&owners[1], SIGUSR1);
     for (int i = 1; i <= 3; i++) {
         raise(SIGUSR1);
@@ -179,7 +180,7 @@ START_TEST(a_handler_installed_over_ours_may_call_ours)
 }
 END_TEST
 
-/* Handlers over handlers, with ours between: each is called once, in the opposite order of their installation. */
+/* Handlers are installed over each other, with the kit's in between: each is called once, the latest one first. */
 enum { LAYERS = 5 };
 static struct sigaction below_layer[LAYERS];
 static int layer_calls[LAYERS];
@@ -235,7 +236,7 @@ START_TEST(a_handler_that_replaces_ours_is_respected)
 }
 END_TEST
 
-/* As a library does that handles a signal for the length of a call, during which the last object leaves. */
+/* Acts as a library that handles a signal for the duration of a call, during which the last object is dropped. */
 static void watch_under_another(UNUSED void *info)
 {
     struct owner owner = {0};
@@ -276,13 +277,14 @@ static void *send_signals(UNUSED void *info)
 {
     RLIndex sent = 0;
     while (!atomic_load(&stop_sending)) {
-        raise(SIGUSR1); /* to this thread */
+        raise(SIGUSR1); /* is delivered to this thread */
         sent++;
     }
     return (void *)sent;
 }
 
-/* One object counts all signals, while others come and go on loops of two threads and the handler is replaced all the time. */
+/* One object counts all signals, while others are created and dropped on the loops of two threads, and the handler
+ * is constantly replaced. */
 static void *come_and_go(UNUSED void *info)
 {
     for (int i = 0; i < SCALED(rounds); i++) {
@@ -386,12 +388,14 @@ START_TEST(a_fork_finds_no_lock_held)
 }
 END_TEST
 
-/* -- A handler of the program that leaves ours ------------------------------------------------------------------------ */
+/* -- A handler of the program that jumps out of the kit's
+ * --------------------------------------------------------------- */
 
 static sigjmp_buf way_out;
 static void leave_by_a_jump(UNUSED int number) { siglongjmp(way_out, 1); }
 
-/* A time limit for a computation, as programs have it that know nothing of our handler: it interrupts that one, too. */
+/* A time limit for a computation, in a program that does not know the kit's handler: it interrupts that handler,
+ * too. */
 START_TEST(a_handler_that_jumps_out_of_ours)
 {
     struct owner owner = {0};
@@ -431,7 +435,7 @@ Suite *suite_under_test(void)
     tcase_add_test(threads, a_child_goes_on_with_what_the_thread_that_forked_watched);
     tcase_add_test(threads, a_fork_finds_no_lock_held);
     TCase *jumps = add_case(suite, "jumps", 20);
-    if (!THREAD_SANITIZED) /* it delivers signals later, when nothing is interrupted */
+    if (!THREAD_SANITIZED) /* it delivers signals later, when nothing can be interrupted */
         tcase_add_test(jumps, a_handler_that_jumps_out_of_ours);
     return suite;
 }

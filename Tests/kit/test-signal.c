@@ -1,4 +1,4 @@
-/* RLSignal: what the function is told, when the signal is caught, lifetime and mistakes. */
+/* RLSignal: what the callback receives, when the signal is caught, lifetime and misuse. */
 #include "signal-owner.h"
 
 START_TEST(one_call_for_all_signals_and_the_last_is_described)
@@ -38,7 +38,7 @@ START_TEST(queued_signals_are_counted_one_by_one)
         ck_assert_int_eq(sigqueue(getpid(), SIGRTMIN + 1, (union sigval){.sival_int = i}), 0);
     ck_assert_int_eq(sigprocmask(SIG_UNBLOCK, &blocked, NULL), 0);
     run_passes();
-    if (!THREAD_SANITIZED) { /* it delivers signals later, and the first of each number */
+    if (!THREAD_SANITIZED) { /* it delivers signals later, and only the first one of each number */
         ck_assert_int_eq(owner.count, 5);
         ck_assert_int_eq((int)owner.last.value, 5);
     }
@@ -135,7 +135,7 @@ START_TEST(system_calls_are_continued)
 }
 END_TEST
 
-/* -- Lifetime, mistakes -- */
+/* -- Lifetime, misuse -- */
 
 static struct lifetime life;
 static RLStringRef describe_life(UNUSED const void *info)

@@ -1,5 +1,5 @@
-/* RLStream: connecting by the name of a host. getaddrinfo() is this program's, so that it can be made to wait, asks no network,
- * and has hosts with several addresses, some of which do not answer. */
+/* RLStream: connecting by host name. The program defines its own getaddrinfo(), which can be made to wait, uses no
+ * network, and returns hosts with several addresses, some of which do not answer. */
 #include "stream.h"
 
 #include <dlfcn.h>
@@ -15,8 +15,8 @@ static atomic_bool must_wait;
 
 /* -- Hosts --------------------------------------------------------------------------------------------------------- */
 
-/* Sockets of this machine: one that accepts, one that nothing listens on, and one whose queue is full, so that it does not
- * answer. */
+/* Sockets on this machine: one that accepts; one that does not listen; and one whose backlog is full, so that it
+ * does not answer. */
 static int good, full, unused, fillers[8];
 static struct sockaddr_in good_address, refusing, silent;
 
@@ -38,7 +38,7 @@ static int listen_at(struct sockaddr_in *address, int backlog)
 
 static void set_up(void)
 {
-    unused = bind_at(&refusing); /* nobody else gets its port */
+    unused = bind_at(&refusing); /* bound, so that its port is used by no other socket */
     good = listen_at(&good_address, 10);
     full = listen_at(&silent, 0);
     for (int i = 0; i < 8; i++) {
@@ -48,7 +48,7 @@ static void set_up(void)
     gate_init(&asked);
     gate_init(&hold);
     workers = RLWorkersCreate(NULL, 2);
-    char port[8]; /* the loop opens what it needs */
+    char port[8]; /* makes the loop open its descriptors */
     snprintf(port, sizeof port, "%d", ntohs(good_address.sin_port));
     RLStreamRef first = add(RLStreamCreateConnectedToHost(NULL, "127.0.0.1", port, NULL, 60, NULL, NULL));
     close(accept(good, NULL, NULL));
@@ -66,7 +66,8 @@ static void tear_down(void)
         close(fillers[i]);
 }
 
-/* The addresses of a host are the letters of its name: g, r, s. "?" is not known, "!" is an error of the system. */
+/* Resolves a host whose name lists its addresses as letters: g(ood), r(efusing), s(ilent). "?" is unknown, "!" is a
+ * system error. */
 int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **answer)
 {
     int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **) =
@@ -83,7 +84,7 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
         return *host == '?' ? EAI_NONAME : EAI_SYSTEM;
     for (; *host != 0; host++, answer = &(*answer)->ai_next) {
         const struct sockaddr_in *address = *host == 'g' ? &good_address : *host == 'r' ? &refusing : &silent;
-        *answer = calloc(1, sizeof **answer + sizeof *address); /* one block, as freeaddrinfo() expects */
+        *answer = calloc(1, sizeof **answer + sizeof *address); /* one allocation, as freeaddrinfo() expects */
         (*answer)->ai_family = AF_INET;
         (*answer)->ai_addrlen = sizeof *address;
         (*answer)->ai_addr = memcpy(*answer + 1, address, sizeof *address);
@@ -132,7 +133,7 @@ START_TEST(it_tries_one_address_after_the_other)
         double start = monotonic_seconds();
         connect_to(hosts[i], HUGE_VAL);
         assert_connects();
-        if (hosts[i][0] == 's') /* it has a head start */
+        if (hosts[i][0] == 's') /* the first address has a head start */
             ck_assert_double_ge(monotonic_seconds() - start, 0.25);
     }
     ck_assert_int_le(open_descriptors(), before);
@@ -201,7 +202,7 @@ START_TEST(it_fails)
 }
 END_TEST
 
-/* getaddrinfo() would make one of it that there is. */
+/* Port numbers that getaddrinfo() would truncate to a valid one. */
 START_TEST(no_such_port)
 {
     char port[16];
@@ -215,7 +216,7 @@ START_TEST(no_such_port)
 }
 END_TEST
 
-/* An idle limit counts while it connects, too. */
+/* The idle limit also counts while the stream connects. */
 START_TEST(idle_while_it_connects)
 {
     connect_to("s", HUGE_VAL);
@@ -226,7 +227,7 @@ START_TEST(idle_while_it_connects)
 }
 END_TEST
 
-/* -- Life ---------------------------------------------------------------------------------------------------------- */
+/* -- Lifetime ------------------------------------------------------------------------------------------------------ */
 
 static void give_up(int how)
 {
@@ -246,7 +247,7 @@ START_TEST(it_is_given_up)
     int before = open_descriptors();
     RLStreamContext context = {0, &life, lifetime_retain, lifetime_release, NULL};
     for (int i = 0; i < 24; i++) {
-        must_wait = i % 2; /* while it is looked up, or while it connects */
+        must_wait = i % 2; /* during the lookup, or while connecting */
         ear.stream = add(RLStreamCreateConnectedToHost(NULL, hosts[i % 4], "1", workers, 60, NULL, &context));
         if (must_wait)
             gate_pass(&asked);
@@ -268,8 +269,8 @@ static void *release_workers(UNUSED void *info)
     return NULL;
 }
 
-/* Both workers have a name that they look up, and two more wait for them: one of a stream in a loop, one of a stream that comes
- * into it later. */
+/* Both workers are busy with lookups, and two more lookups wait for them: that of a stream in a loop, and that of a
+ * stream which is added to it later. */
 START_TEST(workers_are_released)
 {
     struct ear ears[4] = {0};
@@ -299,7 +300,7 @@ START_TEST(workers_are_released)
 }
 END_TEST
 
-/* It begins in a mode that does not run, then goes to another loop, whose thread ends, and then to this one. */
+/* The stream starts in a mode that does not run, moves to another loop, whose thread exits, and then to this loop. */
 START_TEST(it_goes_from_loop_to_loop)
 {
     struct looper looper;
@@ -324,20 +325,20 @@ START_TEST(the_child_of_a_fork)
     must_wait = true;
     connect_to("g", HUGE_VAL);
     gate_pass(&asked);
-    ck_assert_int_eq(run_in_child(in_child, NULL), 0); /* no worker is there, and no limit ends it */
+    ck_assert_int_eq(run_in_child(in_child, NULL), 0); /* there is no worker in the child, and no limit ends the wait */
     must_wait = false;
     gate_open(&hold);
     run_until_told();
     ear.said[0] = 0, ear.length = 0;
     end_ear(&ear);
     connect_to("sg", 60);
-    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0); /* it waits for the first address */
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0); /* waits for the first address */
     ck_assert_int_eq(run_in_child(in_child, NULL), 0);
     end_ear(&ear);
 }
 END_TEST
 
-/* -- Mistakes ------------------------------------------------------------------------------------------------------ */
+/* -- Misuse -------------------------------------------------------------------------------------------------------- */
 
 static void connect_nowhere(void)
 {

@@ -1,4 +1,5 @@
-/* RLStream and its filters where two things happen at once: errors behind the end, filters that are set late, connections that are over. */
+/* RLStream and its filters in combinations: errors after the end, filters that are set late, connections that have
+ * ended. */
 #include "stream-filter.h"
 
 #include <netinet/in.h>
@@ -47,7 +48,7 @@ START_TEST(each_completion_is_called_once_if_another_thread_closes)
     for (int round = 0; round < SCALED(100); round++) {
         told = 0;
         int peer = listen_to_pair(&ear);
-        for (int i = 0; i < modes; i++) { /* closing takes longer */
+        for (int i = 0; i < modes; i++) { /* makes closing slower */
             char name[16];
             snprintf(name, sizeof name, "mode %d", i);
             RLStringRef mode = RLStringCreateWithCString(NULL, name, kRLStringEncodingUTF8);
@@ -108,7 +109,7 @@ START_TEST(what_is_left_in_front_of_an_error_can_be_asked_for)
     ear.action = ask_for_the_rest;
     say(peer, "line\nincomplete");
     require(RLStreamWrite(ear.stream, "unread", 6));
-    close(peer); /* with something unread: a reset */
+    close(peer); /* with unread data: a reset */
     while (strstr(ear.said, "incomplete") == NULL)
         pass();
     assert_said(&ear, "(line\n)!ECONNRESET(incomplete)");
@@ -224,7 +225,7 @@ START_TEST(what_its_start_delivers_does_not_come_from_the_peer)
 }
 END_TEST
 
-/* A piece in two parts lies in the stream's buffer; it is read again after the filter was set. */
+/* A chunk received in two parts is in the stream's buffer; it is read again after the filter was set. */
 static void start_in_the_middle(struct ear *own, const RLStreamEvent *event)
 {
     static const char filler[4096];
@@ -283,7 +284,7 @@ START_TEST(shutting_down_waits_until_it_is_open)
     say(peer, "HI");
     run_passes();
     assert_said(&ear, "O");
-    ck_assert(read(peer, bytes, sizeof bytes) == 1 && bytes[0] == 0); /* the filter's goodbye */
+    ck_assert(read(peer, bytes, sizeof bytes) == 1 && bytes[0] == 0); /* the end frame of the filter */
     ck_assert_int_eq(read(peer, bytes, sizeof bytes), 0);
     end_ear(&ear);
     close(peer);
@@ -343,7 +344,7 @@ static void end_on_another_thread(UNUSED void *info)
     end_ear(&ear);
     require(releases == 1);
 }
-/* A thread is in a call of the stream, and another one forks: in the child that call never ends. */
+/* One thread is in a callback of the stream while another one forks: in the child that callback never returns. */
 START_TEST(the_child_of_a_fork_can_free_it_whichever_thread_uses_it_first)
 {
     int pair[2];

@@ -1,4 +1,4 @@
-/* RLStreamFilter: what stands between a stream and its descriptor. */
+/* RLStreamFilter: the code between a stream and its descriptor. */
 #include "stream-filter.h"
 
 #include <sys/ioctl.h>
@@ -84,7 +84,7 @@ START_TEST(it_fails)
 }
 END_TEST
 
-/* As STARTTLS: what comes behind the line that begins it is the filter's, and never the program's. */
+/* As with STARTTLS: whatever follows the line that starts the filter goes to the filter, and never to the program. */
 static void begin_filter(struct ear *e, const RLStreamEvent *event)
 {
     if (event->length == 6 && memcmp(event->bytes, "start\n", 6) == 0) {
@@ -128,7 +128,7 @@ START_TEST(a_paused_stream_keeps_its_bytes_for_the_filter)
     assert_said(&ear, "(a)");
     RLStreamPauseReading(ear.stream);
     RLStreamSetIdleLimit(ear.stream, 0.01);
-    while (ear.said[0] == 0) /* there is nothing that would have to come before */
+    while (ear.said[0] == 0) /* no data precedes the error */
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
     assert_said(&ear, "!ETIMEDOUT");
     end_ear(&ear);
@@ -141,7 +141,7 @@ START_TEST(it_holds_writes_back)
     char bytes[9];
     int unread, peer = listen_to_pair(&ear);
     require(set_framer(ear.stream, &framer));
-    RLStreamFilterHoldWrites(ear.stream, 1); /* without effect: it is not open */
+    RLStreamFilterHoldWrites(ear.stream, 1); /* no effect: the stream is not open */
     say(peer, "HI");
     run_passes();
     assert_said(&ear, "O");
@@ -155,13 +155,13 @@ START_TEST(it_holds_writes_back)
     say(peer, "\1\x9e");
     run_passes();
     ck_assert_int_eq(ioctl(RLStreamGetNativeDescriptor(ear.stream), FIONREAD, &unread), 0);
-    ck_assert_int_eq(unread, 0); /* the filter has it */
+    ck_assert_int_eq(unread, 0); /* the filter has read it */
     assert_said(&ear, "");
     assert_flushed("");
     ck_assert_int_eq(RLStreamGetQueuedLength(ear.stream), 2);
     ck_assert(read(peer, bytes, 9) == -1 && errno == EAGAIN);
     RLStreamFilterHoldWrites(ear.stream, 0);
-    RLStreamFilterHoldWrites(ear.stream, 1); /* without effect: nothing more will be written */
+    RLStreamFilterHoldWrites(ear.stream, 1); /* no effect: everything has been handed over for writing */
     run_passes();
     ck_assert_int_eq(read(peer, bytes, 9), 4);
     ck_assert(memcmp(bytes, "\2\x9e\x9d\0", 4) == 0);
@@ -175,7 +175,8 @@ START_TEST(it_holds_writes_back)
 }
 END_TEST
 
-/* The beginning of the peer's greeting was searched for the end of a line. What the filter delivers has not been. */
+/* The beginning of the peer's greeting was searched for a delimiter before the filter was set. Delivered data is
+ * searched anew. */
 START_TEST(lines_begin_anew_with_it)
 {
     int peer = listen_to_pair(&ear);
@@ -191,7 +192,8 @@ START_TEST(lines_begin_anew_with_it)
 }
 END_TEST
 
-/* -- Answers: what a filter sends for what it receives --------------------------------------------------------------- */
+/* -- Answers: data that a filter sends in response to received data
+ * ------------------------------------------------------ */
 
 static const char zeros[262144];
 static size_t received;
@@ -216,7 +218,7 @@ static int listen_and_answer(size_t *size)
     return peer;
 }
 
-/* A peer that reads less than it asks for makes the queue no longer than 64 KiB and the answers to one read. */
+/* A peer that reads less than it requests makes the queue no longer than 64 KiB plus the answers to one read. */
 START_TEST(a_slow_reader_is_read_slowly)
 {
     int peer = listen_and_answer(NULL);
@@ -241,7 +243,7 @@ START_TEST(a_slow_reader_is_read_slowly)
 }
 END_TEST
 
-/* The peer reads everything, and the answers are many more than may wait at once. */
+/* The peer reads everything, and there are many more answers than may be queued at the same time. */
 START_TEST(a_queue_that_is_never_empty_stops_no_reading)
 {
     size_t size = 1000;
@@ -260,7 +262,7 @@ START_TEST(a_queue_that_is_never_empty_stops_no_reading)
 }
 END_TEST
 
-/* Each peer reads only if the other one's bytes are not taken for answers. */
+/* Each peer only continues to read if the data written by the other one does not count as answers. */
 START_TEST(what_the_program_has_written_is_no_answer)
 {
     static struct ear other;

@@ -1,7 +1,7 @@
-/* RLStreamForward: who goes on, and who is freed, when a stream that rests has nothing to wait for any more. */
+/* RLStreamForward: which stream continues, and which is freed, when a paused stream has nothing left to wait for. */
 #include "stream-forward.h"
 
-/* What the target's filter holds back will never be written once it has failed: the feeder goes on. */
+/* Data held back by the target's filter is never written once the filter has failed: the source stream continues. */
 START_TEST(a_filter_fails_that_holds_writes_back)
 {
     static struct framer framer;
@@ -25,7 +25,7 @@ START_TEST(a_filter_fails_that_holds_writes_back)
 }
 END_TEST
 
-/* It has no reference to itself while it rests: else nothing would end it. */
+/* An echo holds no reference to itself while it is paused, since nothing would end that. */
 START_TEST(an_echo_that_rests_is_freed)
 {
     make_two();
@@ -47,7 +47,7 @@ START_TEST(an_echo_that_rests_is_freed)
 }
 END_TEST
 
-/* What a's filter delivers while b is full comes before its failure. */
+/* Data that a's filter delivers while b's queue is full is written before the failure is reported. */
 START_TEST(bytes_come_before_the_failure_of_a_filter)
 {
     static struct framer framer;
@@ -59,7 +59,7 @@ START_TEST(bytes_come_before_the_failure_of_a_filter)
     RLStreamFilterFail(a.stream, kRLStreamTruncated, EPROTO);
     run_passes();
     assert_said(&a, "");
-    char bytes[8 + 4096] = ""; /* behind the last eight of what was read before */
+    char bytes[8 + 4096] = ""; /* preceded by the last eight bytes of the previous read */
     for (int empty = 0; empty < 2; run_passes()) {
         ssize_t count = read(peer_of_b, bytes + 8, 4096);
         empty = count > 0 ? 0 : empty + 1;
@@ -75,7 +75,8 @@ END_TEST
 static int freed;
 static void count_freed(UNUSED const void *info) { freed++; }
 
-/* Each stream has the only reference to the next. They share a descriptor, as there may not be that many. */
+/* Creates a chain in which each stream holds the only reference to the next. All share one descriptor, to stay below
+ * the limit. */
 static void make_chain(RLStreamRef *first, int length)
 {
     int ends[2];
@@ -93,7 +94,7 @@ static void make_chain(RLStreamRef *first, int length)
     close_pipe(ends);
 }
 
-/* However many they are, the stack of a thread is enough. */
+/* Freeing a chain of any length needs no more than the stack of a thread. */
 START_TEST(a_long_chain_is_freed)
 {
     enum { length = SCALED(100000) };

@@ -1,10 +1,10 @@
-/* RLStreamForward: what comes of the bytes, of the ends and of errors, and which stream waits for which. */
+/* RLStreamForward: forwarded data, ends and errors, and which stream waits for which. */
 #include "stream-forward.h"
 
 START_TEST(both_directions_and_their_ends)
 {
     make_two();
-    ck_assert(RLStreamSetReadDelimiter(a.stream, "\n", 1, 2)); /* has no effect on what is forwarded */
+    ck_assert(RLStreamSetReadDelimiter(a.stream, "\n", 1, 2)); /* has no effect on forwarded data */
     ck_assert(RLStreamForward(a.stream, b.stream) && RLStreamForward(b.stream, a.stream));
     say(peer_of_a, "hello");
     say(peer_of_b, "hi");
@@ -42,7 +42,7 @@ START_TEST(a_slow_reader_slows_the_sender)
             before = said;
             said = say_text(peer_of_a, said, all);
         }
-        rests += said < all; /* the sender cannot go on */
+        rests += said < all; /* the sender cannot continue */
         if (said == all)
             shutdown(peer_of_a, SHUT_WR);
         ck_assert_int_lt(RLStreamGetQueuedLength(b.stream), most);
@@ -53,7 +53,7 @@ START_TEST(a_slow_reader_slows_the_sender)
     run_passes();
     ck_assert(has_ended(peer_of_b));
     assert_said(&a, "E");
-    assert_said(&b, ""); /* is not told of room */
+    assert_said(&b, ""); /* room is not reported */
     end_two();
 }
 END_TEST
@@ -95,7 +95,7 @@ START_TEST(forwarding_is_undone)
     a.calls = 0;
     ck_assert(RLStreamForward(a.stream, NULL) && RLStreamForward(a.stream, NULL));
     run_passes();
-    ck_assert_int_gt(a.calls, 0); /* it is read again, for the program */
+    ck_assert_int_gt(a.calls, 0); /* data is read again, for the program */
     ck_assert_int_eq(RLStreamGetQueuedLength(b.stream), queued);
     a.said[0] = 0, a.length = 0;
     ck_assert(RLStreamForward(a.stream, a.stream) && RLStreamForward(a.stream, b.stream)); /* it has one target */
@@ -103,7 +103,7 @@ START_TEST(forwarding_is_undone)
     say(peer_of_a, "x");
     run_passes();
     ck_assert_str_eq(take(peer_of_a), "x");
-    ck_assert_int_eq(RLGetRetainCount(b.stream), RLGetRetainCount(a.stream)); /* of nothing but their loop and of us */
+    ck_assert_int_eq(RLGetRetainCount(b.stream), RLGetRetainCount(a.stream)); /* held by the loop and the program */
     end_two();
 }
 END_TEST
@@ -141,7 +141,7 @@ START_TEST(what_the_target_does_not_take_is_told)
     end_two();
 
     make_two();
-    let_it_rest(); /* and goes on when b is closed */
+    let_it_rest(); /* continues when b is closed */
     RLStreamClose(b.stream);
     a.calls = 0;
     run_passes();
@@ -150,7 +150,7 @@ START_TEST(what_the_target_does_not_take_is_told)
     end_two();
 
     make_two();
-    let_it_rest(); /* or has failed */
+    let_it_rest(); /* or when b has failed */
     close(peer_of_b);
     a.calls = 0;
     run_passes();
@@ -219,24 +219,24 @@ START_TEST(either_ends_in_any_callback)
         RLRetain(a.stream), RLRetain(b.stream);
         RLStreamRef streams[] = {a.stream, b.stream};
         switch (i / ends / endings) {
-        case 0: /* that of a, of its end, while b is full */
+        case 0: /* in the callback for the end of a, while the queue of b is full */
             let_it_rest();
             RLStreamForward(b.stream, a.stream);
             a.action = end_it;
             shutdown(peer_of_b, SHUT_WR);
             b.action = end_it;
             break;
-        case 1: /* that of an error of b, while a rests */
+        case 1: /* in the callback for an error of b, while a is paused */
             let_it_rest();
             b.action = end_it;
             close(peer_of_b);
             peer_of_b = -1;
             break;
-        case 2: /* that of all being written, while a rests */
+        case 2: /* in the callback for a completed flush, while a is paused */
             let_it_rest();
             require(RLStreamFlush(b.stream, flush_ends_it, NULL));
             break;
-        default: /* that of the end of an echo */
+        default: /* in the callback for the end of an echo */
             require(RLStreamForward(a.stream, a.stream) && RLStreamForward(b.stream, b.stream));
             a.action = b.action = end_it;
             shutdown(peer_of_a, SHUT_WR);
@@ -280,7 +280,7 @@ START_TEST(the_target_is_in_another_thread)
         said = say_text(peer_of_a, said, all);
         run_passes();
         heard = check_text(peer_of_b, heard, 5000);
-        if (said % 3 == 0 && RLStreamForward(a.stream, NULL)) /* bytes may be under way */
+        if (said % 3 == 0 && RLStreamForward(a.stream, NULL)) /* while data may be in transit */
             require(RLStreamForward(a.stream, b.stream));
     }
     looper_stop(&other);
@@ -330,7 +330,7 @@ START_TEST(what_is_refused)
     run_passes();
     assert_said(&b, "E");
     ck_assert(!RLStreamForward(b.stream, a.stream) && errno == EBADF);
-    ck_assert(!RLStreamForward(a.stream, b.stream) && errno == EPIPE); /* was shut down */
+    ck_assert(!RLStreamForward(a.stream, b.stream) && errno == EPIPE); /* it has been shut down */
     RLStreamClose(b.stream);
     ck_assert(!RLStreamForward(a.stream, b.stream) && errno == EBADF);
     ck_assert(RLStreamForward(b.stream, NULL));
@@ -338,7 +338,7 @@ START_TEST(what_is_refused)
     assert_reports(forward_to_another_source, "runloop: RLStreamForward: to: expected RLStream, got another source");
     capture_stderr(forward_to_a_loop, (char[256]){0}, 256);
     ck_assert_int_eq(take_diagnostics(), 1);
-    ck_assert(RLStreamForward(a.stream, a.stream)); /* nothing else is forwarded to it */
+    ck_assert(RLStreamForward(a.stream, a.stream)); /* no other stream forwards to it */
     end_two();
 }
 END_TEST

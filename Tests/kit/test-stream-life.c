@@ -1,14 +1,14 @@
-/* RLStream: closing and releasing wherever it is possible; several loops and modes, fork, mistakes, shortages. */
+/* RLStream: closing and releasing it wherever possible; several loops and modes, fork, misuse, shortages. */
 #include "stream.h"
 
 #include <sys/resource.h>
 
 static struct lifetime life;
 static struct ear ear;
-static int peer, end_number; /* -1: it has ended */
+static int peer, end_number; /* -1: the stream has ended */
 static char block[200000];
 
-/* -- What may end a stream in a call ------------------------------------------------------------------------------- */
+/* -- Ways to end a stream in a callback ---------------------------------------------------------------------------- */
 
 static void close_it(void)
 {
@@ -41,7 +41,7 @@ static void end_in(struct ear *e, const RLStreamEvent *event)
     int number = end_number;
     end_at = 0, end_number = -1;
     ends[number]();
-    require(event->length == 0 || (char)event->bytes[0] == first); /* they are still there */
+    require(event->length == 0 || (char)event->bytes[0] == first); /* the data is still valid */
 }
 
 static void flush_ends(UNUSED RLStreamRef stream, UNUSED RLStreamResult result, UNUSED int error, void *info)
@@ -65,7 +65,7 @@ static void make_stream(void)
     small_buffers(pair[0]);
 }
 
-/* What leads to each of the calls. */
+/* Causes the event of a given type. */
 static void cause(RLStreamEventType type)
 {
     switch (type) {
@@ -114,7 +114,7 @@ START_TEST(it_ends_in_a_call)
             }
             ck_assert_msg(end_number == -1, "type %d, end %d", type, end);
             run_passes();
-            ck_assert_int_eq(flushes, expected); /* each once */
+            ck_assert_int_eq(flushes, expected); /* each one once */
             if (ear.stream != NULL) {
                 ck_assert(!RLRunLoopSourceIsValid(ear.stream));
                 ck_assert_int_eq(RLRunLoopContainsSource(RLRunLoopGetCurrent(), ear.stream, kRLRunLoopDefaultMode), 0);
@@ -122,7 +122,7 @@ START_TEST(it_ends_in_a_call)
             }
             close(peer);
             ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0), kRLRunLoopRunFinished);
-            ck_assert_int_le(open_descriptors(), before + 2); /* the loop's own */
+            ck_assert_int_le(open_descriptors(), before + 2); /* those of the loop */
         }
     }
 }
@@ -143,7 +143,7 @@ START_TEST(whoever_releases_last_closes)
     ck_assert_int_eq(open_descriptors(), before);
 
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-    stream = RLStreamCreate(NULL, pair[0], 0, ear_hears, &context); /* not its own */
+    stream = RLStreamCreate(NULL, pair[0], 0, ear_hears, &context); /* does not own the descriptor */
     RLStreamClose(stream);
     ck_assert_int_eq(lifetime_held(&life), 1);
     RLRelease(stream);
@@ -155,7 +155,7 @@ END_TEST
 
 /* -- Modes, loops, threads ----------------------------------------------------------------------------------------- */
 
-/* The first of its completions drops the program's reference, which is the last one by then. */
+/* The stream's first completion drops the program's reference, which is the last one at that point. */
 START_TEST(a_completion_releases_a_stream_that_is_being_closed)
 {
     for (int is_in_loop = 0; is_in_loop < 2; is_in_loop++) {
@@ -200,7 +200,7 @@ START_TEST(it_is_in_the_modes_that_it_was_added_to)
 }
 END_TEST
 
-/* Two loops share a stream, and add and remove it all the time: each byte is told of once, in order. */
+/* Two loops share a stream, and constantly add and remove it: each byte is reported once, in order. */
 static atomic_int numbers_read, is_called;
 static void hear_numbers(UNUSED RLStreamRef stream, const RLStreamEvent *event, UNUSED void *info)
 {
@@ -241,7 +241,7 @@ START_TEST(two_loops_share_it)
 }
 END_TEST
 
-/* A thread closes while another one reads and writes. */
+/* One thread closes the stream while another one reads and writes. */
 static void echo(RLStreamRef stream, const RLStreamEvent *event, UNUSED void *info)
 {
     if (event->type == kRLStreamEventHasBytesAvailable)
@@ -296,7 +296,7 @@ static void hold(UNUSED struct ear *e, UNUSED const RLStreamEvent *event)
     gate_open(&in_call);
     gate_pass(&may_return);
 }
-/* The thread that was delivering does not exist in the child. */
+/* The thread that was delivering data does not exist in the child. */
 static void take_over(UNUSED void *info)
 {
     ear.action = NULL;
@@ -312,7 +312,7 @@ START_TEST(the_child_of_a_fork_goes_on)
     make_stream();
     run_passes();
     ck_assert_int_eq(run_in_child(in_child, NULL), 0);
-    ck_assert_str_eq(take(peer), "answer"); /* the connection is open in the parent */
+    ck_assert_str_eq(take(peer), "answer"); /* the connection is still open in the parent */
     say(peer, "x");
     run_passes();
     assert_said(&ear, "(x)");
@@ -333,7 +333,7 @@ START_TEST(the_child_of_a_fork_goes_on)
 }
 END_TEST
 
-/* -- Mistakes and shortages ---------------------------------------------------------------------------------------- */
+/* -- Misuse and shortages ------------------------------------------------------------------------------------------ */
 
 static void create_closed(void) { ck_assert_ptr_null(RLStreamCreate(NULL, 999, 1, ear_hears, NULL)); }
 static void create_datagrams(void)
@@ -390,7 +390,7 @@ START_TEST(mistakes_are_reported)
     RLStringRef text = RLCopyDescription(ear.stream);
     ck_assert_ptr_nonnull(strstr(RLStringGetCStringPtr(text, kRLStringEncodingUTF8), "RLStream"));
     RLRelease(text);
-    ck_assert(RLStreamWrite(ear.stream, "x", 1)); /* none has done harm */
+    ck_assert(RLStreamWrite(ear.stream, "x", 1)); /* none of it has done harm */
     ck_assert_str_eq(take(peer), "x");
     drop_source(plain);
     end_ear(&ear);
@@ -398,7 +398,7 @@ START_TEST(mistakes_are_reported)
 }
 END_TEST
 
-/* No descriptor is left for the loop's epoll: the stream fails, and says so when the loop can run. */
+/* No descriptor is left for the loop's epoll: the stream fails, and reports that when the loop can run. */
 START_TEST(there_are_no_descriptors)
 {
     int pair[2];

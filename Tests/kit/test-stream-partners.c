@@ -1,11 +1,11 @@
-/* RLStreamForwardBoth: what ends both streams, what is written before, and streams that have no function. */
+/* RLStreamForwardBoth: what ends both streams, what is written before, and streams without a callback. */
 #include "stream-forward.h"
 
 static struct lifetime life;
 static RLStreamContext silent = {0, &life, lifetime_retain, lifetime_release, NULL};
 
 static bool is_open(struct ear *ear) { return RLRunLoopSourceIsValid(ear->stream); }
-/* Both are closed, and nothing but this program refers to them. */
+/* Asserts that both are closed, and that only the program holds references to them. */
 static void assert_both_are_over(void)
 {
     ck_assert(!is_open(&a) && !is_open(&b));
@@ -42,7 +42,7 @@ START_TEST(both_ends_end_both)
 }
 END_TEST
 
-/* Both peers have ended, and what the relay holds for one of them is written before it closes. */
+/* Both peers have ended, and data that the relay has queued for one of them is written before it closes. */
 START_TEST(what_is_queued_is_written)
 {
     enum { all = 1000000 };
@@ -64,7 +64,7 @@ START_TEST(what_is_queued_is_written)
 }
 END_TEST
 
-/* The loop alone keeps it, and it has no function. */
+/* The stream is kept by the loop alone, and has no callback. */
 START_TEST(an_echo_without_a_function)
 {
     enum { all = 500000 };
@@ -105,7 +105,7 @@ START_TEST(without_a_function_it_reads_only_while_it_is_forwarded)
         say(ends[1], "two");
         run_passes();
     }
-    RLStreamClose(b.stream); /* what the target refuses is dropped */
+    RLStreamClose(b.stream); /* data that the target refuses is dropped */
     ck_assert(!RLStreamForward(stream, b.stream) && errno == EBADF);
     ck_assert(RLStreamForward(stream, a.stream));
     RLStreamShutdown(a.stream);
@@ -119,7 +119,7 @@ START_TEST(without_a_function_it_reads_only_while_it_is_forwarded)
     close(ends[1]);
     run_passes();
     ck_assert_str_eq(take(peer_of_a), "three");
-    ck_assert(has_ended(peer_of_a)); /* and then it can be forwarded no more */
+    ck_assert(has_ended(peer_of_a)); /* afterwards it cannot be forwarded */
     ck_assert(!RLStreamForward(stream, b.stream) && errno == EBADF);
     RLStreamClose(stream);
     ck_assert_int_eq(lifetime_held(&life), 0);
@@ -127,7 +127,7 @@ START_TEST(without_a_function_it_reads_only_while_it_is_forwarded)
 }
 END_TEST
 
-/* -- One of them fails, or is closed -- */
+/* -- One stream fails, or is closed -- */
 
 static void set_limit(void) { RLStreamSetIdleLimit(b.stream, 0.01); }
 static void close_b(void) { RLStreamClose(b.stream); }
@@ -140,7 +140,7 @@ static void reset_b(void)
     close(peer_of_b);
     peer_of_b = -1;
 }
-/* The peer of b has ended before, so that reading tells nothing of it. */
+/* The peer of b has already ended, so that reading does not report the failure. */
 static void fail_b_in_writing(void)
 {
     shutdown(peer_of_b, SHUT_WR);
@@ -163,7 +163,7 @@ START_TEST(one_is_over_and_so_is_the_other)
         small_buffers(RLStreamGetNativeDescriptor(a.stream));
         ck_assert(RLStreamForwardBoth(a.stream, b.stream));
         static char text[200000];
-        require(RLStreamWrite(a.stream, text, sizeof text)); /* is written whatever becomes of b */
+        require(RLStreamWrite(a.stream, text, sizeof text)); /* is written whatever happens to b */
         cases[i].end();
         size_t heard = 0;
         while (is_open(&a)) {
@@ -259,14 +259,14 @@ START_TEST(either_ends_in_any_callback)
         ended = i % 2 ? &a : &b;
         ending = i / 2 % 4;
         if (i / 8 == 0) {
-            shutdown(peer_of_a, SHUT_WR); /* that of the first end */
+            shutdown(peer_of_a, SHUT_WR); /* in the callback for the first end */
         } else if (i / 8 == 1) {
-            a.action = NULL; /* that of the second one */
+            a.action = NULL; /* in the callback for the second end */
             shutdown(peer_of_a, SHUT_WR);
             run_passes();
             shutdown(peer_of_b, SHUT_WR);
         } else {
-            require(RLStreamWrite(a.stream, "unread", 6)); /* that of an error */
+            require(RLStreamWrite(a.stream, "unread", 6)); /* in the callback for an error */
             close(peer_of_a);
             peer_of_a = -1;
         }
@@ -319,7 +319,7 @@ START_TEST(two_threads_close_them_at_once)
 }
 END_TEST
 
-/* -- What is refused -- */
+/* -- Refused calls -- */
 
 static void forward_nothing(void) { ck_assert(!RLStreamForwardBoth(NULL, a.stream)); }
 static void forward_to_nothing(void) { ck_assert(!RLStreamForwardBoth(a.stream, NULL)); }
@@ -332,7 +332,7 @@ START_TEST(what_is_refused_changes_nothing)
     RLStreamRef to_read = add(RLStreamCreate(NULL, ends[0], 1, NULL, NULL));
     ck_assert(!RLStreamForwardBoth(a.stream, to_read) && errno == EBADF);
     ck_assert(!RLStreamForwardBoth(to_read, a.stream) && errno == EBADF);
-    ck_assert_int_eq(RLGetRetainCount(a.stream), 3); /* of this program, the loop and itself */
+    ck_assert_int_eq(RLGetRetainCount(a.stream), 3); /* held by the program, by the loop, and by itself */
     ck_assert_int_eq(RLGetRetainCount(to_read), 3);
     drop_source(to_read);
     close(ends[1]);

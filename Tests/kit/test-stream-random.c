@@ -1,5 +1,6 @@
-/* RLStream: random programs of two streams that talk to each other, compared byte by byte and piece by piece with a model. Each end writes
- * the same endless text from its beginning; a piece is where and as long as the model says. RL_SEEDS=1000 for more. */
+/* RLStream: random programs with two connected streams, compared byte by byte and chunk by chunk with a model. Each
+ * end writes the same endless text. The model predicts each chunk's start and length. RL_SEEDS=1000 runs more
+ * programs. */
 #include "stream-filter.h"
 
 static uint64_t state;
@@ -9,7 +10,7 @@ static uint32_t random_below(uint32_t limit)
     return (uint32_t)(state >> 33) % limit;
 }
 
-/* The text. A line ends every now and then. */
+/* Returns a byte of the text. Lines end at irregular distances. */
 static uint8_t letter(size_t position)
 {
     uint32_t hash = (uint32_t)position * 2654435761u;

@@ -1,4 +1,4 @@
-/* RLStream: what is read comes in the pieces that were asked for; pausing, ends, errors. */
+/* RLStream: data is reported in the chunks that were requested; pausing, ends, errors. */
 #include "stream.h"
 
 static struct ear ear;
@@ -61,7 +61,7 @@ START_TEST(pieces_of_a_length)
 }
 END_TEST
 
-/* A header of lines ends with an empty one; its last line says how long the body is. */
+/* Reads a header, whose lines end with an empty one. Its last line states the length of the body. */
 static void read_message(struct ear *e, const RLStreamEvent *event)
 {
     if (event->length > 2 && event->bytes[event->length - 1] == '\n')
@@ -99,7 +99,7 @@ START_TEST(a_line_may_be_too_long)
     ck_assert_int_eq(ear.result, kRLStreamTooLong);
     say(peer, "5678\n");
     run_passes();
-    assert_said(&ear, ""); /* it has stopped */
+    assert_said(&ear, ""); /* reading has stopped */
     RLStreamSetReadDelimiter(ear.stream, "\n", 1, 9);
     run_passes();
     assert_said(&ear, "(12345678\n)");
@@ -108,7 +108,7 @@ START_TEST(a_line_may_be_too_long)
     run_passes();
     assert_said(&ear, "!EMSGSIZE(0123456789\nx)");
     RLStreamSetReadDelimiter(ear.stream, "\n", 1, 4);
-    say(peer, "1234"); /* a last line may be as long as the limit, without its end */
+    say(peer, "1234"); /* the last line may be as long as the limit, without its delimiter */
     close(peer);
     run_passes();
     assert_said(&ear, "!EMSGSIZE(1234)E");

@@ -26,13 +26,13 @@ START_TEST(an_idle_stream_fails)
     ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == ETIMEDOUT);
     say(peer, "too late");
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.05, 0);
-    assert_said(&ear, ""); /* once */
+    assert_said(&ear, ""); /* only once */
     end_ear(&ear);
     close(peer);
 }
 END_TEST
 
-/* What is queued counts for nothing: its functions are told that it never will be written. */
+/* Queued data does not count as activity. Its flush callbacks are called with a failure. */
 START_TEST(a_peer_that_reads_nothing)
 {
     static char bytes[300000];
@@ -47,13 +47,13 @@ START_TEST(a_peer_that_reads_nothing)
 }
 END_TEST
 
-/* It never fails sooner than the limit after the last byte, and does so after that. */
+/* The stream fails after the limit has passed since the last byte, and never earlier. */
 START_TEST(bytes_put_it_off)
 {
     const double limit = 0.05;
     peer = listen_to_pair(&ear);
     double start = monotonic_seconds(), latest = start;
-    bool was_late = false; /* this thread, not the stream */
+    bool was_late = false; /* this thread was late, not the stream */
     RLStreamSetIdleLimit(ear.stream, limit);
     while (monotonic_seconds() - start < 4 * limit && ear.result == 0) {
         was_late |= monotonic_seconds() - latest >= limit;
@@ -91,7 +91,7 @@ START_TEST(it_is_lifted_and_changed)
 }
 END_TEST
 
-/* Set before it is in a loop; in a loop that does not run; in one that it leaves. */
+/* The limit is set before the stream is in a loop; in a loop that does not run; and in a loop that it then leaves. */
 START_TEST(it_goes_with_the_stream)
 {
     struct lifetime life = {0};
@@ -168,7 +168,8 @@ START_TEST(it_is_closed_in_the_call)
 }
 END_TEST
 
-/* What a peer does during a call that lasts longer than the limit. Nothing has looked at it when the time is over. */
+/* What the peer does during a callback that lasts longer than the limit, so that the activity is noticed only
+ * afterwards. */
 enum deed { SENDS, SENDS_IN_A_NESTED_RUN, ENDS, READS, deeds };
 static const double short_limit = 0.02;
 static enum deed deed;
@@ -202,7 +203,7 @@ START_TEST(a_call_that_lasts_long_makes_no_peer_idle)
     size_t written = 0;
     while (deed == READS && ear.result == 0 && (written = drain(peer)) == 0)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, short_limit, 1);
-    ck_assert_str_eq(strtok(ear.said, "!"), said[deed]); /* later it may have been idle */
+    ck_assert_str_eq(strtok(ear.said, "!"), said[deed]); /* later the stream may have been idle */
     ck_assert_int_eq(written > 0, deed == READS);
     end_ear(&ear);
     close(peer);

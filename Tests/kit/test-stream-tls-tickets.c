@@ -1,15 +1,16 @@
-/* RunLoopKit/adapters/openssl.h: writing while half of a server's session ticket is there, which takes several records. */
+/* RunLoopKit/adapters/openssl.h: writing while a server's session ticket, which takes several records, has partly
+ * arrived. */
 #include "stream-tls.h"
 
 static struct ear client;
 
-/* The server, by hand. */
+/* A TLS server operated by the test. */
 static struct {
     SSL *ssl;
     BIO *in, *out;
     int peer;
     size_t length;
-    char text[8192]; /* what it was told */
+    char text[8192]; /* what it has received */
 } hand;
 
 static void hand_serves(void)
@@ -26,7 +27,7 @@ static void hand_serves(void)
             hand.length += (size_t)told;
 }
 
-/* Sends that many bytes of what the server has to say; returns how many there were. */
+/* Sends at most that many bytes of the server's output. Returns the number of bytes. */
 static size_t hand_sends(size_t length)
 {
     char bytes[8192];
@@ -37,7 +38,7 @@ static size_t hand_sends(size_t length)
     return count > 0 ? (size_t)count : 0;
 }
 
-/* A client that has shaken hands, and has not yet seen the server's tickets. */
+/* Connects a client that has completed the handshake, but has not received the server's tickets. */
 static void connect_to_hand(void)
 {
     hand.peer = listen_to_pair(&client);
@@ -92,7 +93,8 @@ START_TEST(writes_in_the_middle_of_a_ticket)
 }
 END_TEST
 
-/* However much of the tickets has come: what was written arrives, and the goodbye behind it; also while reading is paused. */
+/* However much of the tickets has arrived, written data arrives, followed by the closing alert; even if reading is
+ * paused. */
 START_TEST(a_shutdown_in_the_middle_of_a_ticket)
 {
     make_contexts_with_large_tickets();

@@ -1,4 +1,4 @@
-/* RunLoopKit/adapters/openssl.h: TLS between two streams, with a certificate that is made here. */
+/* RunLoopKit/adapters/openssl.h: TLS between two streams, with a certificate created by the test. */
 #include "stream-tls.h"
 
 static struct ear client, server;
@@ -41,7 +41,7 @@ START_TEST(they_talk)
     RLStreamWrite(server.stream, "o\n", 2);
     run_passes();
     assert_said(&client, "(one\n)(two\n)");
-    RLStreamShutdown(client.stream); /* says goodbye; the other direction goes on */
+    RLStreamShutdown(client.stream); /* sends the closing alert; the other direction continues */
     run_passes();
     assert_said(&server, "E");
     RLStreamWrite(server.stream, "last\n", 5);
@@ -62,7 +62,7 @@ static void compare(UNUSED struct ear *ear, const RLStreamEvent *event)
     heard += (size_t)event->length;
 }
 
-/* The bytes on the way come in pieces of any size; there is little room for them. */
+/* The encrypted data arrives in chunks of any size, and there is little buffer space. */
 START_TEST(in_pieces)
 {
     make_contexts();
@@ -146,8 +146,8 @@ START_TEST(a_server_wants_to_know_its_clients)
         connect_ears("localhost");
         run_passes();
         assert_said(&server, shown ? "O" : "!EPROTO");
-        assert_said(&client, shown ? "O" : "O!EPROTO");   /* in TLS 1.3 the client is done first */
-        ck_assert_int_eq(client.result, kRLStreamFailed); /* of the first */
+        assert_said(&client, shown ? "O" : "O!EPROTO");   /* in TLS 1.3 the client finishes first */
+        ck_assert_int_eq(client.result, kRLStreamFailed); /* in the first round */
         end_ears();
     }
 }
@@ -159,7 +159,7 @@ START_TEST(a_peer_that_is_cut_off)
     connect_ears("localhost");
     run_passes();
     RLStreamWrite(server.stream, "half a", 6);
-    RLStreamClose(server.stream); /* without a goodbye */
+    RLStreamClose(server.stream); /* without a closing alert */
     RLStreamSetReadDelimiter(client.stream, "\n", 1, 100);
     run_passes();
     assert_said(&client, "O!EPROTO");
@@ -217,7 +217,7 @@ START_TEST(it_begins_in_the_middle)
     assert_said(&server, "(STARTTLS\n)O(secret\n)");
     end_ears();
 
-    make_contexts(); /* what a stranger has put behind it is not taken for the client's words */
+    make_contexts(); /* data that an attacker appends to the plain line is not taken for the client's */
     int peer = listen_to_pair(&server);
     RLStreamSetReadDelimiter(server.stream, "\n", 1, 100);
     say(peer, "STARTTLS\nrm -rf\n");
@@ -288,7 +288,7 @@ START_TEST(the_host_is_a_name_or_an_address)
     ck_assert_ptr_null(SSL_get_servername(RLStreamGetSSL(client.stream), TLSEXT_NAMETYPE_host_name));
     end_ear(&client);
     close(peer);
-    /* Not in its certificate. */
+    /* The address is not in the certificate. */
     connect_ears("127.0.0.1");
     run_passes();
     ck_assert_int_eq(client.result, kRLStreamNotTrusted);
@@ -296,7 +296,7 @@ START_TEST(the_host_is_a_name_or_an_address)
 }
 END_TEST
 
-/* A peer that asks for new keys all the time, and reads no answer; then it does. */
+/* A peer constantly requests key updates without reading the answers; later it reads them. */
 START_TEST(keys_are_asked_for)
 {
     make_contexts();
@@ -308,7 +308,7 @@ START_TEST(keys_are_asked_for)
     SSL_set_connect_state(ssl);
     while (SSL_do_handshake(ssl) != 1)
         run_passes();
-    while (same < 3) { /* then it is read no more: what it sends next waits in the kernel */
+    while (same < 3) { /* then reading is paused: further requests wait in the kernel */
         RLIndex before = RLStreamGetQueuedLength(server.stream);
         require(SSL_key_update(ssl, SSL_KEY_UPDATE_REQUESTED) == 1 && SSL_do_handshake(ssl) == 1);
         run_passes();
@@ -333,7 +333,7 @@ END_TEST
 static int suspend_hello(UNUSED SSL *ssl, UNUSED int *alert, UNUSED void *info) { return SSL_CLIENT_HELLO_RETRY; }
 static int suspend_certificate(UNUSED SSL *ssl, UNUSED void *info) { return -1; }
 
-/* Not supported, as the header says. */
+/* Suspending a handshake is not supported, as the header documents. */
 START_TEST(functions_that_suspend_a_handshake)
 {
     make_contexts();
@@ -350,7 +350,8 @@ START_TEST(functions_that_suspend_a_handshake)
 }
 END_TEST
 
-/* What getaddrinfo() takes, and neither certificates nor servers know: an absolute name, and the zone of an address. */
+/* Forms of a host that getaddrinfo() accepts, but certificates and servers do not: an absolute name, and an address
+ * with a zone. */
 START_TEST(the_host_is_as_it_is_looked_up)
 {
     char longest[258];

@@ -1,4 +1,4 @@
-/* RLStream: what is written comes out in order, at once or later; the queue, flushing, half-closing, errors. */
+/* RLStream: data is written in order, immediately or later; the queue, flushing, half-closing, errors. */
 #include "stream.h"
 
 static struct ear ear;
@@ -26,11 +26,11 @@ START_TEST(appended_bytes_go_with_the_next)
     ck_assert(RLStreamWrite(ear.stream, "three", 5));
     ck_assert_str_eq(take(peer), "onetwothree");
     ck_assert(RLStreamAppend(ear.stream, "four", 4));
-    run_passes(); /* or by itself */
+    run_passes(); /* or without being asked */
     ck_assert_str_eq(take(peer), "four");
     ck_assert(RLStreamAppend(ear.stream, "five", 4) && RLStreamWrite(ear.stream, NULL, 0));
     ck_assert_str_eq(take(peer), "five");
-    for (int i = 0; i < 40; i++) { /* more parts than one system call takes */
+    for (int i = 0; i < 40; i++) { /* more parts than one system call accepts */
         RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"y", 1);
         ck_assert(i % 2 ? RLStreamAppend(ear.stream, "y", 1) : RLStreamWriteData(ear.stream, data));
         RLRelease(data);
@@ -81,7 +81,7 @@ START_TEST(the_high_water_mark)
         ck_assert(RLStreamWrite(ear.stream, block, 1000));
     }
     ck_assert(RLStreamGetQueuedLength(ear.stream) >= 20000 && RLStreamGetQueuedLength(ear.stream) < 21000);
-    ck_assert(RLStreamWrite(ear.stream, block, 1)); /* it is no limit */
+    ck_assert(RLStreamWrite(ear.stream, block, 1)); /* the mark is not a limit */
     run_passes();
     while (RLStreamGetQueuedLength(ear.stream) > 0) {
         assert_said(&ear, "");
@@ -95,7 +95,7 @@ START_TEST(the_high_water_mark)
         drain(peer);
         run_passes();
     }
-    assert_said(&ear, ""); /* once */
+    assert_said(&ear, ""); /* only once */
     drain(peer);
     RLStreamSetHighWaterMark(ear.stream, 1);
     RLStreamAppend(ear.stream, "x", 1);
@@ -110,7 +110,7 @@ END_TEST
 START_TEST(flushing)
 {
     int peer = listen_to_pair(&ear);
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "a")); /* nothing to write: not in this call */
+    ck_assert(RLStreamFlush(ear.stream, note_flush, "a")); /* nothing to write: not called within this call */
     assert_flushed("");
     run_passes();
     assert_flushed("a0");
@@ -163,21 +163,21 @@ START_TEST(half_closing)
     assert_said(&ear, "E");
     end_ear(&ear);
 
-    peer = listen_to_pair(&ear); /* the other way round */
+    peer = listen_to_pair(&ear); /* in the other direction */
     small_buffers(RLStreamGetNativeDescriptor(ear.stream));
     shutdown(peer, SHUT_WR);
     run_passes();
     assert_said(&ear, "E");
     for (int i = 0; i < 10; i++)
         ck_assert(RLStreamWrite(ear.stream, block, sizeof block));
-    RLStreamShutdown(ear.stream); /* behind all of it */
+    RLStreamShutdown(ear.stream); /* takes effect after all of it */
     size_t all = 0;
     while (all < 10 * sizeof block) {
         all += drain(peer);
         run_passes();
     }
     ck_assert_int_eq(read(peer, bytes, sizeof bytes), 0);
-    assert_said(&ear, ""); /* of room nothing is told, as nothing has asked */
+    assert_said(&ear, ""); /* room is not reported unless it was asked for */
     end_ear(&ear);
     close(peer);
 }
@@ -210,7 +210,7 @@ END_TEST
 static atomic_int pipe_signals;
 static void count_signal(UNUSED int number) { pipe_signals++; }
 
-/* A broken pipe and a broken connection are errors, and no signal; one of the program's own stays pending. */
+/* Writing to a closed pipe or connection is an error, not a signal. The program's own pending SIGPIPE stays pending. */
 START_TEST(nobody_reads)
 {
     signal(SIGPIPE, count_signal);
@@ -244,7 +244,7 @@ START_TEST(nobody_reads)
 }
 END_TEST
 
-/* What the peer has sent before it closed is told first. */
+/* Data that the peer sent before it closed is reported first. */
 START_TEST(the_last_words_of_a_peer)
 {
     int peer = listen_to_pair(&ear);
@@ -278,7 +278,7 @@ START_TEST(threads_may_write)
 {
     int peer = listen_to_pair(&ear);
     small_buffers(RLStreamGetNativeDescriptor(ear.stream));
-    /* Each writes lines of its own; none is torn. */
+    /* Each thread writes its own lines, and none is torn apart. */
     enum { threads = 4, lines = 500, size = 100 };
     pthread_t ids[threads];
     for (int i = 0; i < threads; i++)
@@ -366,7 +366,7 @@ START_TEST(it_closes_when_all_is_written)
     close(peer);
 
     peer = listen_to_pair(&ear);
-    RLStreamCloseWhenWritten(ear.stream); /* at once */
+    RLStreamCloseWhenWritten(ear.stream); /* immediately */
     ck_assert(!RLRunLoopSourceIsValid(ear.stream) && read(peer, block, 1) == 0);
     end_ear(&ear);
     close(peer);
@@ -382,7 +382,7 @@ START_TEST(it_closes_when_nothing_can_be_written)
     close(peer);
     run_passes();
     ck_assert(!RLRunLoopSourceIsValid(ear.stream));
-    ck_assert_ptr_nonnull(strstr(ear.said, "!")); /* is told before */
+    ck_assert_ptr_nonnull(strstr(ear.said, "!")); /* is reported before */
     end_ear(&ear);
     require(pipe2(ends, O_CLOEXEC) == 0);
     listen_to(&ear, ends[0]);

@@ -1,4 +1,4 @@
-/* The thread ends in a function that the kit calls: nothing is lost, and nothing is called again. */
+/* A thread exits in a callback of the kit: nothing is leaked, and nothing is called again. */
 #include "kit.h"
 
 #include <signal.h>
@@ -116,16 +116,16 @@ START_TEST(nothing_is_lost)
     for (int round = 1; round <= 3; round++) {
         join_thread(start_thread(run_loop, (void *)(intptr_t)_i));
         ck_assert_int_eq(calls, round);
-        add(object); /* a signal's object is valid still, the others are not */
+        add(object); /* a signal object is still valid, the others are not */
         run_passes();
         ck_assert_int_eq(calls, round);
         drop_source(object);
         if (peer_end >= 0)
             close(peer_end);
-        await_count(&life.releases, life.retains); /* a worker may be the last */
+        await_count(&life.releases, life.retains); /* a worker may hold the last reference */
     }
     RLRelease(workers);
-    ck_assert_int_le(open_descriptors(), before + (peer_end >= 0 ? 2 : 0)); /* a stream is watched by this loop, too */
+    ck_assert_int_le(open_descriptors(), before + (peer_end >= 0 ? 2 : 0)); /* a stream is also watched by this loop */
 }
 END_TEST
 

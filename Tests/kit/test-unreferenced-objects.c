@@ -1,4 +1,5 @@
-/* Objects that do not keep a run going (RLRunLoopSourceSetKeepsModeRunning): what stands beside a handle keeps no mode either. */
+/* Objects that do not keep a run going (RLRunLoopSourceSetKeepsModeRunning): the kit's internal sources and timers
+ * do not, either. */
 #include "stream.h"
 
 static int calls;
@@ -68,7 +69,7 @@ static void cause_end(RLRunLoopSourceRef object) { require(RLChildSendSignal(obj
 static void cause_cancel(RLRunLoopSourceRef object)
 {
     RLWorkCancel(object);
-    calls++; /* which tells nothing */
+    calls++; /* cancellation has no callback */
 }
 static void cause_bytes(UNUSED RLRunLoopSourceRef object) { say(peer, "x"); }
 static void cause_client(RLRunLoopSourceRef object)
@@ -78,7 +79,7 @@ static void cause_client(RLRunLoopSourceRef object)
     require(connect(peer, (const void *)RLDataGetBytePtr(address), (socklen_t)RLDataGetLength(address)) == 0);
     RLRelease(address);
 }
-static void cause_nothing(UNUSED RLRunLoopSourceRef object) {} /* it is connected anyway */
+static void cause_nothing(UNUSED RLRunLoopSourceRef object) {} /* it is being connected anyway */
 static void cause_event(UNUSED RLRunLoopSourceRef object)
 {
     char path[300];
@@ -113,7 +114,7 @@ START_TEST(an_unreferenced_object_keeps_no_run_going)
     }
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
 
-    /* It is called as ever while something else keeps the run going. */
+    /* The callback is called as usual while something else keeps the run going. */
     RLRunLoopSourceRef keeper = add(make_source(0, do_nothing, NULL));
     kind->cause(object);
     while (calls == 0)

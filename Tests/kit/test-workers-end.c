@@ -1,4 +1,4 @@
-/* RLWorkers: the end of the workers, threads that end, fork, no threads, mistakes. */
+/* RLWorkers: releasing the workers, exiting threads, fork, failure to create threads, misuse. */
 #include "workers.h"
 #include <dlfcn.h>
 
@@ -20,7 +20,7 @@ START_TEST(the_last_release_cancels_and_waits)
     }
     await_count(&begun, 2);
     RLRetain(workers);
-    RLRelease(workers); /* not the last */
+    RLRelease(workers); /* not the last reference */
     gate_open(&hold);
     gate_open(&hold);
     RLRelease(workers);
@@ -120,7 +120,7 @@ static void use_in_child(void *info)
     struct job *parents = info, job = {0};
     make_job(&job, do_job);
     child_assert(!RLWorkersSubmit(workers, job.work) && errno == ESRCH);
-    RLRelease(workers); /* does not wait for threads that are not there */
+    RLRelease(workers); /* does not wait for threads that do not exist here */
     RLWorkersRef own = RLWorkersCreate(NULL, 1);
     child_assert(RLWorkersSubmit(own, job.work));
     RLWorkCancel(parents->work);
@@ -129,7 +129,8 @@ static void use_in_child(void *info)
     RLRelease(own);
 }
 
-/* The first process of a namespace has workers; its child is the first of another one, and so has the same number. */
+/* The first process of a PID namespace has workers. Its child is the first process of another namespace, so it has
+ * the same ID. */
 static void use_as_first(void *info)
 {
     child_assert(getpid() == 1);
@@ -156,7 +157,7 @@ static void enter_namespace(UNUSED void *info)
 START_TEST(the_child_of_a_fork_may_have_the_number_of_its_parent)
 {
     int status = run_in_child(enter_namespace, NULL);
-    ck_assert(status == 0 || status == 77); /* 77: no namespaces here */
+    ck_assert(status == 0 || status == 77); /* 77: namespaces are not permitted here */
 }
 END_TEST
 
@@ -180,7 +181,7 @@ static void fork_and_return(RLWorkRef work, void *info)
     wait_in_job(work, info);
     pid_t child = fork_child();
     if (child == 0)
-        require(atexit(end_child) == 0); /* before those that this process has inherited */
+        require(atexit(end_child) == 0); /* called before the handlers that this process has inherited */
     else {
         int status;
         require(waitpid(child, &status, 0) == child && status == 0);
@@ -196,7 +197,7 @@ static void work_in_parent(RLWorkRef work, void *info)
 START_TEST(a_function_that_forks_and_returns_ends_the_child)
 {
     struct job jobs[2] = {0};
-    if (THREAD_SANITIZED) /* it has given up the thread before exit() is called, and faults */
+    if (THREAD_SANITIZED) /* it has given up the thread before exit() is called, and crashes */
         return;
     RLRelease(workers);
     workers = RLWorkersCreate(NULL, 1);
@@ -214,7 +215,7 @@ START_TEST(without_threads_a_work_is_refused)
 {
     struct job jobs[2] = {0};
     struct rlimit usual, none = {0, RLIM_INFINITY};
-    if (geteuid() == 0) /* whom the limit does not concern */
+    if (geteuid() == 0) /* root is exempt from the limit */
         require(setresuid(12345, 12345, 12345) == 0);
     require(getrlimit(RLIMIT_NPROC, &usual) == 0);
     none.rlim_max = usual.rlim_max;
@@ -226,14 +227,14 @@ START_TEST(without_threads_a_work_is_refused)
     ck_assert(!RLWorkersSubmit(workers, jobs[0].work) && (errno == EALREADY || errno == ECANCELED));
     run_until_finished();
     require(setrlimit(RLIMIT_NPROC, &none) == 0);
-    submit(&jobs[1], do_job); /* one thread is there */
+    submit(&jobs[1], do_job); /* there is one thread */
     run_until_finished();
     require(setrlimit(RLIMIT_NPROC, &usual) == 0);
     drop_jobs(jobs, 2);
 }
 END_TEST
 
-/* -- Mistakes -- */
+/* -- Misuse -- */
 
 static RLIndex limit;
 static void create_workers(void) { ck_assert_ptr_null(RLWorkersCreate(NULL, limit)); }
@@ -260,7 +261,7 @@ START_TEST(wrong_arguments_are_reported)
 END_TEST
 
 #if !SANITIZED
-/* The kit calls this in place of libc's. A sanitizer would not know of the threads. */
+/* The kit calls this function instead of libc's. A sanitizer would not know the threads. */
 static atomic_int refusals;
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument)
 {

@@ -1,4 +1,4 @@
-/* RLWorkers: completions on loops, the limit, the order, cancelling. */
+/* RLWorkers: completion on loops, the limit, the order, cancellation. */
 #include "workers.h"
 
 START_TEST(a_work_runs_on_a_thread_and_completes_on_the_loop)
@@ -133,25 +133,25 @@ START_TEST(one_thread_keeps_the_order)
 }
 END_TEST
 
-/* -- Cancelling -- */
+/* -- Cancellation -- */
 
 START_TEST(what_has_not_begun_can_be_cancelled)
 {
     struct job jobs[5] = {0};
     make_job(&jobs[4], do_job);
-    ck_assert(RLWorkCancel(jobs[4].work)); /* not even handed over */
+    ck_assert(RLWorkCancel(jobs[4].work)); /* not even submitted */
     ck_assert(!RLWorkersSubmit(workers, jobs[4].work) && errno == ECANCELED);
     for (int i = 0; i < 4; i++)
         submit(&jobs[i], wait_in_job);
     await_count(&begun, 2);
-    ck_assert(!RLWorkCancel(jobs[0].work)); /* it runs */
+    ck_assert(!RLWorkCancel(jobs[0].work)); /* it is running */
     ck_assert(RLWorkCancel(jobs[2].work));
     ck_assert(!RLWorkCancel(jobs[2].work));
     RLRunLoopSourceInvalidate(jobs[3].work);
     gate_open(&hold);
     gate_open(&hold);
     run_until_finished();
-    RLRelease(workers); /* all have ended now */
+    RLRelease(workers); /* all have finished */
     workers = NULL;
     ck_assert_int_eq(begun, 2);
     ck_assert(jobs[0].calls == 1 && jobs[0].completed == 0);

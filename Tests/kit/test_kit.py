@@ -1,5 +1,5 @@
-"""librunloop-kit.so exports what its headers declare, needs libc and librunloop's public functions alone, and its sources keep
-the rules of the core's."""
+"""The kit's library exports what its headers declare and needs only libc and librunloop's public functions, and its
+sources follow the same rules as those of the core."""
 
 import pathlib
 import re
@@ -15,12 +15,12 @@ sys.path[:0] = [str(HERE.parent / name) for name in ("abi", "headers")]
 from library import BUILD, CALLOUT, INCLUDE, ROOT, dynamic_symbols, existing, output  # noqa: E402
 from public_headers import clang, declarations, of_kind  # noqa: E402
 
-#: Without the links to files of the core, which has tests of its own.
+#: Without the symbolic links to files of the core, which has its own tests.
 SOURCES = sorted(path for path in (ROOT / "Sources/RunLoopKit").rglob("*.swift") if not path.is_symlink())
-#: The pieces that there are; each has a share of it.
+#: The limit for all parts of the kit together.
 SIZE_LIMIT = 136_000
 LARGEST, SMALLEST = 350, 10
-#: ThreadSanitizer's, if the program has it: weak.
+#: ThreadSanitizer's functions, used if the program has it: weak symbols.
 RACE_DETECTORS = {"__tsan_acquire", "__tsan_release"}
 
 
@@ -29,7 +29,7 @@ def library():
 
 
 def symbols(*options):
-    """Name → version."""
+    """Returns the version of each symbol, by name."""
     lines = [line.split()[-1] for line in output("nm", "-D", *options, library()).splitlines()]
     return {name: version for name, _, version in (line.replace("@@", "@").partition("@") for line in lines)}
 
@@ -85,7 +85,7 @@ def test_source_keeps_the_rules(path):
 
 
 def test_only_callouts_call_clients():
-    """Contexts apart: they have a file of their own."""
+    """Except for context functions, which are called from their own file."""
     text = (ROOT / "Sources/RunLoopKit/Base/Callouts.swift").read_text()
     functions = re.findall(r"^@inline\(never\)\nfunc (\w+)", text, re.MULTILINE)
     assert functions and all(name.startswith(CALLOUT) for name in functions)
@@ -107,7 +107,7 @@ def compiled(source, directory):
 
 
 def run_with_fault(fault, program, *arguments, directory=None):
-    """A program whose system calls fail as strace's `inject` says; "none": all of them work."""
+    """Runs a program whose system calls fail as strace's `inject` option specifies; with "none", none of them fails."""
     inject = [] if fault == "none" else ["-e", f"trace={fault.partition(':')[0]}", "-e", f"inject={fault}"]
     return subprocess.run(["strace", "-qq", "-o", program.parent / "trace", *inject, program, *arguments],
                           capture_output=True, text=True, timeout=120, cwd=directory)
@@ -130,7 +130,8 @@ def program(tmp_path_factory):
     "fcntl:error=EMFILE:when=1": "spawned EMFILE, forked ended 2, left 0",
 }.items())
 def test_children_while_system_calls_fail(program, fault, said):
-    """What was started and cannot be watched is ended, and waited for; one that is gone already is told of as lost."""
+    """A child that was spawned and cannot be watched is killed and reaped; one that has disappeared is reported as
+    lost."""
     done = run_with_fault(fault, program)
     assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
 
@@ -156,14 +157,14 @@ def listening_program(tmp_path_factory):
     "listen:error=EADDRINUSE": "EADDRINUSE",
 }.items())
 def test_listener_while_system_calls_fail(listening_program, fault, said):
-    """A connection that has failed is passed over; a shortage delays the others, and is told. What fails for ever stops no timer."""
+    """A failed connection is skipped. A shortage delays the other connections and is reported. A permanent failure stops no timer."""
     done = run_with_fault(fault, listening_program, *(["0.2"] if said.startswith("0 accepted") else []))
     assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
 
 
 @pytest.mark.parametrize("is_stale", [False, True])
 def test_two_listeners_at_one_path(listening_program, tmp_path, is_stale):
-    """The socket of the first is bound, and does not listen yet, while the second one comes: it is not taken for abandoned."""
+    """A second listener arrives while the first one's socket is bound, but not yet listening: it is not taken for abandoned."""
     path, trace = tmp_path / "s", tmp_path / "trace"
     if is_stale:
         with socket.socket(socket.AF_UNIX) as old:
@@ -198,21 +199,21 @@ def file_program(tmp_path_factory):
     "inotify_add_watch:error=ENOENT:when=1": "c, 4 watched",
 }.items())
 def test_files_while_system_calls_fail(file_program, fault, said, tmp_path):
-    """What cannot be watched is told once. Without /proc (ENOENT) directories are watched by their paths."""
+    """A directory that cannot be watched is reported once. Without /proc (ENOENT) directories are watched by path."""
     done = run_with_fault(fault, file_program, directory=tmp_path)
     assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
 
 
 @pytest.mark.parametrize("which, said", {"3": "a scan, 3 watched", "3+": "a scan, a EIO, 1 watched"}.items())
 def test_directories_that_cannot_be_read(file_program, which, said, tmp_path):
-    """They are read again; if that fails again and again, the program is told that what is below is not watched."""
+    """Directories that cannot be read are tried again. If that keeps failing, they are reported as not watched."""
     awaited = said.split(", ")[-2]
     done = run_with_fault(f"getdents64:error=EIO:when={which}", file_program, awaited, directory=tmp_path)
     assert (done.stdout, done.stderr, done.returncode) == (f"{said}\n", "", 0)
 
 
 def test_archive_has_the_same_functions_and_needs_no_shared_library(tmp_path):
-    """An example, linked with both archives: it prints what it does with the libraries."""
+    """An example linked with both archives prints the same as with the shared libraries."""
     names = output("nm", "-g", "--defined-only", existing(BUILD / "lib/librunloop-kit.a"))
     assert set(re.findall(r" T (\w+)", names)) == declared()
     program = tmp_path / "signals"

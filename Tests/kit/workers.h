@@ -1,4 +1,4 @@
-/* What the tests of RLWorkers share. */
+/* Helpers shared by the tests of RLWorkers. */
 #ifndef RUNLOOP_TESTS_KIT_WORKERS_H
 #define RUNLOOP_TESTS_KIT_WORKERS_H
 #include "kit.h"
@@ -8,7 +8,7 @@
 #include <sys/resource.h>
 
 static RLWorkersRef workers;
-static gate hold; /* works that wait, and go on one by one */
+static gate hold; /* work that waits for it continues one by one */
 static atomic_int begun;
 static _Thread_local bool is_worker;
 static RLRunLoopRef main_loop;
@@ -21,7 +21,7 @@ struct job {
     int completed;
 };
 
-/* A sanitizer has threads, too. */
+/* Returns the number of workers' threads. They are found by name, since a sanitizer has threads, too. */
 UNUSED static int live_workers(void)
 {
     char path[300], name[32] = "";
@@ -38,7 +38,8 @@ UNUSED static int live_workers(void)
     return count;
 }
 
-/* Returns once there are that many: a thread gives itself its name when it begins. Never more. */
+/* Waits until there are that many threads. Fails if there are more, unless 0 are wanted. A thread names itself when
+ * it starts. */
 UNUSED static void await_workers(int wanted)
 {
     int live;
@@ -69,7 +70,7 @@ UNUSED static void do_job(RLWorkRef work, void *info)
     require(work == job->work && RLRunLoopGetCurrent() != main_loop);
     is_worker = true;
     bool ends_thread = job->ends_thread;
-    job->calls++; /* who waits for it may leave the function that the job is in */
+    job->calls++; /* afterwards a waiting thread may leave the function that owns the job */
     if (ends_thread)
         pthread_exit(NULL);
 }
