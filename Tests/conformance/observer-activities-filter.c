@@ -1,4 +1,4 @@
-/* Semantics 2: an observer hears only the activities it asked for. */
+/* Semantics 2: an observer is called only for the activities it asked for. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 2: an observer added by another hears from the next activity on, not the present one. */
+/* Semantics 2: an observer added by another one is called from the next activity on, not for the present one. */
 #include "trace.h"
 
 static Item fresh = {.name = "n"};

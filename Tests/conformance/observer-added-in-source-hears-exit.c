@@ -1,4 +1,4 @@
-/* Semantics 2: an observer added while the loop runs, in a mode that had none, hears the rest of the run. */
+/* Semantics 2: an observer added during a run, in a mode that had none, is called for the rest of the run. */
 #include "trace.h"
 
 static Item fresh = {.name = "n"};

@@ -1,4 +1,4 @@
-/* Semantics 2: added twice, an observer is called once and leaves with one Remove; added when invalid, not at all. */
+/* Semantics 2: an observer added twice is called once and removed by one Remove; an invalid one is not added. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 2: the getters give back what Create was given. */
+/* Semantics 2: the getters return the values given to Create. */
 #include "trace.h"
 
 static void show_attributes(const char *label, CFRunLoopObserverRef observer)

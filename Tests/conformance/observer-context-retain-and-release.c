@@ -1,4 +1,5 @@
-/* Semantics 2: retain once in Create; Invalidate releases at once, after which GetContext gives NULL as info. */
+/* Semantics 2: Create retains the info once; Invalidate releases it immediately, and then GetContext returns NULL as
+ * info. */
 #include "trace.h"
 
 static int info = 7;

@@ -1,4 +1,5 @@
-/* Semantics 2: observers of one order are told in the order in which they came into the mode, each mode by itself. */
+/* Semantics 2: observers of equal order are called in the order in which they were added to the mode, in each mode
+ * separately. */
 #include "trace.h"
 
 static Item a = {.name = "a."}, b = {.name = "b."}, c = {.name = "c."}, d = {.name = "d."};

@@ -1,5 +1,5 @@
-/* Semantics 2: an observer in the common modes hears every member, later members too; ContainsObserver(common) asks
- * the set. */
+/* Semantics 2: an observer in the common modes is called in every member, even one that joins later;
+ * ContainsObserver(common) checks the common set. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 2: an observer invalidated or removed by a source hears nothing more of that run. */
+/* Semantics 2: an observer invalidated or removed by a source is not called for the rest of the run. */
 #include "trace.h"
 
 static Item invalidated = {.name = "i"}, removed = {.name = "r"};

@@ -1,4 +1,4 @@
-/* Semantics 2: an observer invalidated in its callback hears nothing more of that run, not even Exit. */
+/* Semantics 2: an observer invalidated in its callback is not called again in that run, not even for Exit. */
 #include "trace.h"
 
 static void die(Item *item)

@@ -1,4 +1,4 @@
-/* Semantics 2: observers hear a run that is nested in a source's or a timer's callback. */
+/* Semantics 2: observers are called for a run nested in a source's or a timer's callback. */
 #include "trace.h"
 
 static void nest(Item *item)

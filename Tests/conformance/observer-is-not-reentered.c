@@ -1,4 +1,4 @@
-/* Semantics 2: a run nested in an observer's callback calls the other observers, but not that one. */
+/* Semantics 2: a run nested in an observer's callback calls the other observers, but not this one. */
 #include "trace.h"
 
 static void nest(Item *item)

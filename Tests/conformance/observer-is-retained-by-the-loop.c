@@ -1,5 +1,5 @@
-/* Semantics 2: a loop retains its observers; one that does not repeat goes after its callback if nobody else holds
- * it. */
+/* Semantics 2: a loop retains its observers; one that does not repeat is freed after its callback if no other
+ * reference to it is left. */
 #include "trace.h"
 
 static void release(const void *info) { note("release(%s)", ((const Item *)info)->name); }

@@ -1,4 +1,4 @@
-/* Semantics 2: observers are called in ascending order; those of one order as they were added. */
+/* Semantics 2: observers are called in ascending order; those of equal order in the order in which they were added. */
 #include "trace.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 2: an observer removed by an earlier one of the same activity is still called for it; an invalidated one
- * is not. */
+/* Semantics 2: an observer removed by an earlier one of the same activity is still called for that activity; an
+ * invalidated one is not. */
 #include "trace.h"
 
 static Item removed = {.name = "r"}, invalidated = {.name = "i"};

@@ -1,4 +1,4 @@
-/* Semantics 2: an observer made from a block keeps a copy of it and is called like any other. */
+/* Semantics 2: an observer created from a block keeps a copy of it and is called like any other. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 4: a block is copied when it is queued: one from the stack runs later; NULL is ignored. */
+/* Semantics 4: a block is copied when it is queued, so a block on the stack can run later; NULL is ignored. */
 #include "trace.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 4: PerformBlock from another thread does not wake a sleeping loop; the block runs when it wakes, here at
- * its deadline. */
+/* Semantics 4: PerformBlock from another thread does not wake a sleeping loop; the block runs when the loop wakes,
+ * here at its deadline. */
 #include "trace.h"
 
 static void perform(CFRunLoopRef loop)

@@ -1,4 +1,4 @@
-/* Semantics 4: a block queued by a block is not run in the same drain, but after the next sleep or poll. */
+/* Semantics 4: a block queued by a block does not run in the same drain, but after the next sleep or poll. */
 #include "trace.h"
 
 static void test(void)

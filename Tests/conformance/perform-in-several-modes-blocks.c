@@ -1,5 +1,5 @@
-/* Semantics 4: the modes of a block: a name, the common modes, or an array of names; it runs once, in the first that
- * runs. */
+/* Semantics 4: the modes of a block can be a name, the common modes, or an array of names; it runs once, in the
+ * first of them that runs. */
 #include "trace.h"
 
 static void test(void)

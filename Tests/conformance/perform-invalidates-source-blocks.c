@@ -1,5 +1,5 @@
-/* Semantics 4: a block that invalidates a signalled source comes first: the source is not performed; empty, the mode
- * is Finished. */
+/* Semantics 4: blocks run before the sources: a signalled source invalidated by a block is not performed, and if
+ * that empties the mode, the run is Finished. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 4: a block does not count as a source: a run that returns after a source goes on. */
+/* Semantics 4: a block does not count as a source: a run that returns after a source continues. */
 #include "trace.h"
 
 static void test(void)

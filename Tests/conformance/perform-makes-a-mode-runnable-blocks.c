@@ -1,4 +1,4 @@
-/* Semantics 4: a pending block makes an empty mode runnable; the run then waits for its deadline; the next is
+/* Semantics 4: a pending block makes an empty mode runnable: that run waits for its deadline, and the next one is
  * Finished. */
 #include "trace.h"
 

@@ -1,4 +1,4 @@
-/* Semantics 4: a block makes its mode exist, as adding does. */
+/* Semantics 4: queueing a block creates its mode, as adding an item does. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 4: Stop in a block: the other blocks and the sources of the pass still run; the loop does not sleep. */
+/* Semantics 4: after Stop in a block, the other blocks and the sources of the pass still run; the loop does not
+ * sleep. */
 #include "trace.h"
 
 static void test(void)

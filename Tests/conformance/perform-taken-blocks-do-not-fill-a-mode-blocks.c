@@ -1,4 +1,5 @@
-/* Semantics 4: blocks that a pass has taken no longer fill the mode: a run nested in one of them is Finished. */
+/* Semantics 4: blocks that a pass has taken do not keep the mode from being empty: a run nested in one of them is
+ * Finished. */
 #include "trace.h"
 
 static void test(void)

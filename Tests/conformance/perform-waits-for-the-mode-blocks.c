@@ -1,4 +1,5 @@
-/* Semantics 4: a block of the common modes makes no mode. It waits until one of them runs to which something was added. */
+/* Semantics 4: a block for the common modes creates no mode. It waits until a common mode runs that something was
+ * added to. */
 #include "trace.h"
 
 static void test(void)

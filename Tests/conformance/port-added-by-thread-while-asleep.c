@@ -1,4 +1,4 @@
-/* Semantics 3: a version-1 source that another thread adds takes effect while the loop sleeps, without WakeUp. */
+/* Semantics 3: a version-1 source added by another thread takes effect while the loop sleeps, without WakeUp. */
 #include "trace.h"
 
 static Item p = {.name = "P"};

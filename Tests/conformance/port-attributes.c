@@ -1,4 +1,5 @@
-/* Semantics 8: a version-1 source's context comes back whole, when asked for as version 1; its mode is not empty. */
+/* Semantics 8: GetContext returns the complete context of a version-1 source if asked for version 1; its mode is not
+ * empty. */
 #include "trace.h"
 
 static void test(void)

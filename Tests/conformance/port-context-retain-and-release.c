@@ -1,4 +1,4 @@
-/* Semantics 8: a version-1 source retains its info once, in Create, and releases it when it goes. */
+/* Semantics 8: a version-1 source retains its info once, in Create, and releases it when it is freed. */
 #include "trace.h"
 
 static int info = 7;

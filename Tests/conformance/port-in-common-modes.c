@@ -1,4 +1,4 @@
-/* Semantics 8: a version-1 source in the common modes is watched in every member, later members too. */
+/* Semantics 8: a version-1 source in the common modes is watched in every member, even one that joins later. */
 #include "trace.h"
 
 static void test(void)

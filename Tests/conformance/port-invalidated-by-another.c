@@ -1,4 +1,4 @@
-/* Semantics 8: a ready version-1 source that another one invalidates or removes first is not performed. */
+/* Semantics 8: a ready version-1 source that another one invalidates or removes before its turn is not performed. */
 #include "trace.h"
 
 static Item q = {.name = "Q"}, r = {.name = "R"};

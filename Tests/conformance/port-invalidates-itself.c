@@ -1,4 +1,5 @@
-/* Semantics 8: Invalidate in a version-1 source's own perform; as the last of its mode it makes the run Finished. */
+/* Semantics 8: a version-1 source may invalidate itself in its perform; if it is the last of its mode, the run is
+ * Finished. */
 #include "trace.h"
 
 static void die(Item *item)

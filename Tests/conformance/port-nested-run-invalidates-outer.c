@@ -1,4 +1,4 @@
-/* Semantics 8: a version-1 source invalidated by a run nested in its perform; the outer run goes on without it. */
+/* Semantics 8: a version-1 source is invalidated by a run nested in its perform; the outer run continues without it. */
 #include "trace.h"
 
 static Item p = {.name = "P"}, q = {.name = "Q"};

@@ -1,5 +1,5 @@
-/* Semantics 8: a run nested in a version-1 source's perform serves the other ready one; the outer run does not do it
- * again. */
+/* Semantics 8: a run nested in a version-1 source's perform serves another ready one; the outer run does not perform
+ * that one again. */
 #include "trace.h"
 
 static void nest(Item *item)

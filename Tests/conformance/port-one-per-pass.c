@@ -1,4 +1,5 @@
-/* Semantics 8: a pass performs one ready version-1 source: two ready ones take two passes, first come, first served. */
+/* Semantics 8: a pass performs one ready version-1 source: two ready ones take two passes, in the order of
+ * readiness. */
 #include "trace.h"
 
 static void test(void)

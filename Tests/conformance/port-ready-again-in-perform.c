@@ -1,4 +1,4 @@
-/* Semantics 8: a descriptor made ready again by its own perform is performed again, by the next pass. */
+/* Semantics 8: a source whose perform makes its descriptor ready again is performed again in the next pass. */
 #include "trace.h"
 
 static void again(Item *item)

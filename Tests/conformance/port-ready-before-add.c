@@ -1,4 +1,4 @@
-/* Semantics 8: readiness from before the run, and from before Add, is seen; it counts as a handled source. */
+/* Semantics 8: readiness from before the run, or from before Add, is noticed; it counts as a handled source. */
 #include "trace.h"
 
 static void test(void)

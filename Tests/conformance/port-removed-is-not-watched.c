@@ -1,5 +1,5 @@
-/* Semantics 8: a removed version-1 source is not watched, in whichever state it is; added again it is seen to be
- * ready. */
+/* Semantics 8: a removed version-1 source is not watched, whatever its state; if it is ready when added again, that
+ * is noticed. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 8: with returnAfterSourceHandled one ready version-1 source ends the run; the other waits for the next. */
+/* Semantics 8: with returnAfterSourceHandled one ready version-1 source ends the run; the other waits for the next
+ * run. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 8: Stop in a version-1 source: Stopped, or HandledSource for a run that returns after a source. */
+/* Semantics 8: Stop in a version-1 source's perform: Stopped, or HandledSource for a run that returns after a
+ * source. */
 #include "trace.h"
 
 static void test(void)

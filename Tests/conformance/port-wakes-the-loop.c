@@ -1,4 +1,5 @@
-/* Semantics 8: a version-1 source's descriptor becomes ready while the loop sleeps: the loop wakes and performs it. */
+/* Semantics 8: if a version-1 source's descriptor becomes ready while the loop sleeps, the loop wakes and performs
+ * it. */
 #include "trace.h"
 
 static Item p = {.name = "P"};

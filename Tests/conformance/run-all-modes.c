@@ -1,4 +1,4 @@
-/* Semantics 1: CopyAllModes names every mode that something was added to; adding to a mode makes it, for good. */
+/* Semantics 1: CopyAllModes names every mode that something was added to; adding to a mode creates it permanently. */
 #include "trace.h"
 
 static int by_name(const void *one, const void *two) { return strcmp(one, two); }

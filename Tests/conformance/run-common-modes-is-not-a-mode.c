@@ -1,4 +1,4 @@
-/* Semantics 1: kCFRunLoopCommonModes names a set, not a mode: running it is Finished, though its members have a
+/* Semantics 1: kCFRunLoopCommonModes names a set, not a mode: running it is Finished, although its members have a
  * source. */
 #include "trace.h"
 

@@ -1,5 +1,5 @@
-/* Semantics 1: CopyCurrentMode is NULL outside, the innermost mode inside, and the outer one again after a nested
- * run. */
+/* Semantics 1: CopyCurrentMode is NULL outside of a run, and the innermost run's mode inside; after a nested run it
+ * is the outer mode again. */
 #include "trace.h"
 
 static void say_mode(Item *item)

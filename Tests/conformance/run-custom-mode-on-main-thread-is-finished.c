@@ -1,4 +1,4 @@
-/* Semantics 1: on the main thread a mode that is not common is Finished when it is empty, as on any thread. */
+/* Semantics 1: on the main thread, a run of an empty mode that is not common is Finished, as on any thread. */
 #include "trace.h"
 
 int main(void)

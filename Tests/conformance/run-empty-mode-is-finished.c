@@ -1,4 +1,5 @@
-/* Semantics 1: an empty mode is Finished at once and no observer is called; observers alone do not fill a mode. */
+/* Semantics 1: a run of an empty mode is Finished immediately and calls no observer; observers alone do not fill a
+ * mode. */
 #include "trace.h"
 
 static void test(void)

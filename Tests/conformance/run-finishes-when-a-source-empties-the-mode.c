@@ -1,4 +1,5 @@
-/* Semantics 1: the last source removed or invalidated in its callback: Finished; when returning, HandledSource. */
+/* Semantics 1: if a callback removes or invalidates the last source, the run is Finished; when returning,
+ * HandledSource. */
 #include "trace.h"
 
 static void leave(Item *item) { CFRunLoopRemoveSource(HERE, item->source, MODE); }

@@ -1,4 +1,4 @@
-/* Semantics 1: the last timer that fires once, is invalidated or is removed in its callback: Finished. */
+/* Semantics 1: the run is Finished when the last timer fires once, or is invalidated or removed in its callback. */
 #include "trace.h"
 
 static void leave(Item *item) { CFRunLoopRemoveTimer(HERE, item->timer, MODE); }

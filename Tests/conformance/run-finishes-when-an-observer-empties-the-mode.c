@@ -1,4 +1,4 @@
-/* Semantics 1: the last source removed in an observer: the loop looks only at the end of the pass. */
+/* Semantics 1: if an observer removes the last source, the loop notices only at the end of the pass. */
 #include "trace.h"
 
 static Item a = {.name = "A"};

@@ -1,4 +1,4 @@
-/* Semantics 1: IsWaiting is true only while the loop sleeps: never in a callback, nor before or after a run. */
+/* Semantics 1: IsWaiting is true only while the loop sleeps, never in a callback, nor before or after a run. */
 #include "trace.h"
 
 static void say_waiting(Item *item)

@@ -1,5 +1,5 @@
-/* Semantics 1: the main thread's loop goes on when its last source, timer or function is gone; so does a run nested in a
- * callback of it. On another thread, and in a mode that is not common, that is the end. */
+/* Semantics 1: the main thread's loop continues when its last source, timer or function is gone; so does a run
+ * nested in a callback of it. On another thread, and in a mode that is not common, the run ends. */
 #include "trace.h"
 
 static void invalidate(Item *item) { CFRunLoopSourceInvalidate(item->source); }

@@ -1,5 +1,5 @@
-/* Semantics 1: on the main thread a common mode is never empty: it stands for libdispatch's main queue. A mode that is not
- * common, and every mode of another thread, can be empty. */
+/* Semantics 1: on the main thread a common mode is never empty, because it serves libdispatch's main queue. A mode
+ * that is not common can be empty, and so can every mode of another thread. */
 #include "trace.h"
 
 static void elsewhere(void)

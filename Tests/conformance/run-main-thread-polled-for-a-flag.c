@@ -1,5 +1,5 @@
-/* Semantics 1: a program's own loop, while (!done) CFRunLoopRunInMode(…), sleeps in each run, though the main thread's loop has
- * nothing in it. */
+/* Semantics 1: in a program's own loop, while (!done) CFRunLoopRunInMode(…), each run sleeps, although the main
+ * thread's loop is empty. */
 #include "trace.h"
 
 static atomic_bool done;

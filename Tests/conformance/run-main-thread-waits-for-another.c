@@ -1,4 +1,4 @@
-/* Semantics 1: with nothing in it the main thread's loop sleeps until another thread stops it or adds something to it. */
+/* Semantics 1: the main thread's empty loop sleeps until another thread stops it or adds something to it. */
 #include "trace.h"
 
 static Item a = {.name = "A"}, b = {.name = "B", .action = stop};

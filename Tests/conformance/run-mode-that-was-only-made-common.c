@@ -1,5 +1,6 @@
-/* Semantics 1: making a mode common does not make it. It comes into being when something is added to it, by its name or as
- * one of the common modes: until then a run is Finished, on the main thread, too, and CopyAllModes does not name it. */
+/* Semantics 1: making a mode common does not create it. It is created when something is added to it, by its name or
+ * as one of the common modes. Until then a run is Finished, even on the main thread, and CopyAllModes does not list
+ * the mode. */
 #include "trace.h"
 
 static void look(const char *label, CFStringRef mode)

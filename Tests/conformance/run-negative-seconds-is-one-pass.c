@@ -1,4 +1,4 @@
-/* Semantics 1: a negative time means one pass; it is TimedOut even if the pass stopped the loop. */
+/* Semantics 1: a negative time means one pass; the run is TimedOut even if the pass stopped the loop. */
 #include "trace.h"
 
 static void test(void)

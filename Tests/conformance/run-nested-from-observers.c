@@ -1,4 +1,4 @@
-/* Semantics 1: a run may be nested in an observer, here in BeforeWaiting: work it finds is done before the outer
+/* Semantics 1: a run may be nested in an observer, here in BeforeWaiting: it does the pending work before the outer
  * loop sleeps. */
 #include "trace.h"
 

@@ -1,4 +1,4 @@
-/* Semantics 1: a nested run of an empty mode is Finished and leaves the outer run as it was. */
+/* Semantics 1: a nested run of an empty mode is Finished and does not affect the outer run. */
 #include "trace.h"
 
 static void nest(Item *item)

@@ -1,5 +1,5 @@
-/* Semantics 1: a timer that fires in a nested run and stops the loop ends that run; the outer run and its batch go
- * on. */
+/* Semantics 1: a timer that fires in a nested run and stops the loop ends that run; the outer run and its batch
+ * continue. */
 #include "trace.h"
 
 static void nest(Item *item)

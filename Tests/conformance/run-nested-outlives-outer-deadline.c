@@ -1,4 +1,5 @@
-/* Semantics 1: a nested run may outlive the outer deadline; the outer run is TimedOut as soon as it is back. */
+/* Semantics 1: a nested run may outlive the outer deadline; the outer run is TimedOut as soon as the nested one
+ * returns. */
 #include "trace.h"
 
 static void nest(Item *item)

@@ -1,5 +1,5 @@
 /* Semantics 1: returnAfterSourceHandled belongs to one activation: a nested run returns after its source, the outer
- * goes on. */
+ * one continues. */
 #include "trace.h"
 
 static Item inner = {.name = "I"};

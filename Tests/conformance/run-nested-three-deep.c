@@ -1,4 +1,4 @@
-/* Semantics 1: three activations, each with a mode, a result and a Stop of its own. */
+/* Semantics 1: three nested activations each have their own mode, result and Stop. */
 #include "trace.h"
 
 static Item inner = {.name = "C"}, middle = {.name = "B"};

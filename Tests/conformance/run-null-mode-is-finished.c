@@ -1,4 +1,5 @@
-/* Semantics 1: NULL is no mode: Finished (and an error is logged), though the default mode has a source. */
+/* Semantics 1: NULL is not a mode: the run is Finished (and an error is logged), although the default mode has a
+ * source. */
 #include "trace.h"
 
 static void test(void)

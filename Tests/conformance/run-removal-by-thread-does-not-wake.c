@@ -1,5 +1,5 @@
-/* Semantics 1: another thread removes the last source or timer of a sleeping loop: it is not woken, TimedOut at the
- * deadline. */
+/* Semantics 1: if another thread removes the last source or timer of a sleeping loop, the loop is not woken, and the
+ * run is TimedOut at its deadline. */
 #include "trace.h"
 
 static Item a = {.name = "A"}, t = {.name = "T"};

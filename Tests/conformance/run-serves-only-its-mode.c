@@ -1,4 +1,4 @@
-/* Semantics 1: what is in another mode stays silent, and is not lost. */
+/* Semantics 1: items in other modes are not called, and their signals are not lost. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 1: a signal that interrupts the sleep changes nothing: no extra pass, and the deadline is kept. */
+/* Semantics 1: a UNIX signal that interrupts the sleep has no effect: no extra pass, and the deadline is kept. */
 #include "trace.h"
 
 #include <signal.h>

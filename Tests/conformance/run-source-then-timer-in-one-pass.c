@@ -1,4 +1,4 @@
-/* Semantics 1: a ready source goes before a due timer, which still fires in the pass that returns HandledSource. */
+/* Semantics 1: a ready source precedes a due timer, which still fires in the pass that returns HandledSource. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 1: once a nested run has returned, Stop in the same callback means the outer run. */
+/* Semantics 1: once a nested run has returned, Stop in the same callback stops the outer run. */
 #include "trace.h"
 
 static void nest_then_stop(Item *item)

@@ -1,4 +1,4 @@
-/* Semantics 1: Stop in AfterWaiting: what woke the loop is still delivered, then the run is Stopped. */
+/* Semantics 1: Stop in AfterWaiting: the event that woke the loop is still delivered, then the run is Stopped. */
 #include "trace.h"
 
 static void test(void)

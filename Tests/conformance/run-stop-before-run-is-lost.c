@@ -1,4 +1,4 @@
-/* Semantics 1: Stop is for the running activation only: before a run it is lost. */
+/* Semantics 1: Stop affects the running activation only: before a run it is lost. */
 #include "trace.h"
 
 static void test(void)

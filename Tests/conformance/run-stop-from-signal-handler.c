@@ -1,4 +1,4 @@
-/* Semantics 1: Stop in a signal handler ends a sleeping run (the handler runs on the sleeping thread). */
+/* Semantics 1: Stop in a UNIX signal handler ends a sleeping run (the handler runs on the sleeping thread). */
 #include "trace.h"
 
 #include <signal.h>

@@ -1,4 +1,5 @@
-/* Semantics 1: Stop in an observer: after Entry nothing else happens; the others end their pass, without a sleep. */
+/* Semantics 1: after Stop in an Entry observer nothing else happens; in other observers the pass ends without a
+ * sleep. */
 #include "trace.h"
 
 static CFRunLoopActivity moment;

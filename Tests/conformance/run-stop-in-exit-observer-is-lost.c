@@ -1,4 +1,4 @@
-/* Semantics 1: Stop in the Exit observer comes too late: it neither changes this run's result nor the next run. */
+/* Semantics 1: Stop in the Exit observer is too late: it affects neither this run's result nor the next run. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 1: Stop in a nested run's Exit observer still means the nested run: the outer one is not stopped. */
+/* Semantics 1: Stop in a nested run's Exit observer still applies to the nested run: the outer one is not stopped. */
 #include "trace.h"
 
 static void nest(Item *item)

@@ -1,4 +1,4 @@
-/* Semantics 1: Stop ends only the innermost activation; the outer run goes on to its own end. */
+/* Semantics 1: Stop ends only the innermost activation; the outer run continues to its own end. */
 #include "trace.h"
 
 static Item inner = {.name = "I", .action = stop};

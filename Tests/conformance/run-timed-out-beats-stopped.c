@@ -1,4 +1,4 @@
-/* Semantics 1: a run whose time is over is TimedOut, although its last callback stopped it. */
+/* Semantics 1: a run whose time has elapsed is TimedOut, even if its last callback stopped it. */
 #include "trace.h"
 
 static void sleep_and_stop(Item *item)

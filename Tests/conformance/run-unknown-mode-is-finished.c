@@ -1,4 +1,4 @@
-/* Semantics 1: a mode nobody named before is Finished, and running it does not create it. */
+/* Semantics 1: a run of an unknown mode is Finished, and does not create the mode. */
 #include "trace.h"
 
 static void test(void)

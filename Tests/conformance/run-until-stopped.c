@@ -1,4 +1,4 @@
-/* Semantics 1: CFRunLoopRun ends at Stop, though a source is left. */
+/* Semantics 1: CFRunLoopRun returns after Stop, although a source is left. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 1: another thread removes the last source and wakes the loop: Finished. */
+/* Semantics 1: if another thread removes the last source and wakes the loop, the run is Finished. */
 #include "trace.h"
 
 static Item a = {.name = "A"};

@@ -1,4 +1,4 @@
-/* Semantics 1: WakeUp is ignored while the loop does not run: the next run sleeps as usual. */
+/* Semantics 1: WakeUp is ignored while the loop is not running: the next run sleeps as usual. */
 #include "trace.h"
 
 static void test(void)

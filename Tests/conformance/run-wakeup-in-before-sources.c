@@ -1,4 +1,4 @@
-/* Semantics 1: WakeUp in BeforeTimers or BeforeSources is remembered: the sleep of that pass ends at once. */
+/* Semantics 1: WakeUp in BeforeTimers or BeforeSources is remembered: the sleep of that pass ends immediately. */
 #include "trace.h"
 
 static void wake_once(Item *item)

@@ -1,4 +1,4 @@
-/* Semantics 1: WakeUp in a version-0 source is used up by the poll of the same pass: no extra pass. */
+/* Semantics 1: WakeUp in a version-0 source is consumed by the poll of the same pass: no extra pass. */
 #include "trace.h"
 
 static void wake(Item *item)

@@ -1,4 +1,4 @@
-/* Semantics 1: WakeUp between the sleep and the next pass is ignored: that pass looks at everything anyway. */
+/* Semantics 1: WakeUp between the sleep and the next pass is ignored: that pass checks everything anyway. */
 #include "trace.h"
 
 static void wake(Item *item)

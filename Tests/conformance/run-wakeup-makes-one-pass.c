@@ -1,4 +1,4 @@
-/* Semantics 1: WakeUp alone ends the sleep, not the run: one more pass, then asleep again. */
+/* Semantics 1: WakeUp alone ends the sleep, not the run: the loop makes one more pass and sleeps again. */
 #include "trace.h"
 
 static void wake(CFRunLoopRef loop) { CFRunLoopWakeUp(loop); }

@@ -1,4 +1,4 @@
-/* Semantics 1: several WakeUps before the loop wakes are one; here they come while it is on its way to sleep. */
+/* Semantics 1: several WakeUps before the loop wakes count as one; here they arrive while it is about to sleep. */
 #include "trace.h"
 
 static void wake_twice(Item *item)

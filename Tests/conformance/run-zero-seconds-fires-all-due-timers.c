@@ -1,4 +1,4 @@
-/* Semantics 1: the one pass of a 0 s run performs all signalled sources and fires all due timers. */
+/* Semantics 1: the single pass of a 0 s run performs all signalled sources and fires all due timers. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 1: with 0 seconds the loop makes one pass and says neither BeforeWaiting nor AfterWaiting. */
+/* Semantics 1: with 0 seconds the loop makes one pass and reports neither BeforeWaiting nor AfterWaiting. */
 #include "trace.h"
 
 static void test(void)

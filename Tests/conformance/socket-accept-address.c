@@ -1,5 +1,5 @@
-/* Semantics 5: the address of an accept callback is the client's: of AF_INET 16 bytes, of an unnamed AF_UNIX client
- * 2. */
+/* Semantics 5: the address passed to an accept callback is the client's: 16 bytes for AF_INET, 2 for an unnamed
+ * AF_UNIX client. */
 #include "socket.h"
 
 static void compare(CFSocketRef socket, CFSocketCallBackType type, CFDataRef address, const void *data, void *info)

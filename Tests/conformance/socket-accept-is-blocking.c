@@ -1,4 +1,5 @@
-/* Semantics 5: an accepted descriptor blocks, whether the listening one does or not; nothing listens behind it. */
+/* Semantics 5: an accepted descriptor is blocking, whether or not the listening one is; no callback is made without
+ * a client. */
 #include "socket.h"
 
 static void test(void)

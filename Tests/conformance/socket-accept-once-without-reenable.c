@@ -1,4 +1,4 @@
-/* Semantics 5: without the flag one client is accepted, the next waits until accept is enabled. */
+/* Semantics 5: without the flag one client is accepted, and the next one waits until accept is enabled again. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: what a server does: in the accept callback it makes a socket for the client and adds it to the loop. */
+/* Semantics 5: what a server does: its accept callback creates a socket for the client and adds it to the loop. */
 #include "socket.h"
 
 static void serve(Sock *sock, CFSocketCallBackType type)

@@ -1,4 +1,4 @@
-/* Semantics 5: two clients that wait are two accept callbacks, each with a descriptor, in two passes. */
+/* Semantics 5: two waiting clients cause two accept callbacks, each with a descriptor, in two passes. */
 #include "socket.h"
 
 static void test(void)

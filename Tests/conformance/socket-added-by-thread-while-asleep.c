@@ -1,4 +1,4 @@
-/* Semantics 5: a socket's source that another thread adds to a sleeping loop is called back. */
+/* Semantics 5: a socket whose source another thread adds to a sleeping loop is called back. */
 #include "socket.h"
 
 static Sock *added;

@@ -1,4 +1,4 @@
-/* Semantics 5: an invalid socket keeps the address that it was asked for before, and has no peer's. */
+/* Semantics 5: an invalid socket returns its address if that was asked for while it was valid, and no peer address. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 5: SetAddress binds; CopyAddress says where, CopyPeerAddress that there is no peer. */
+/* Semantics 5: SetAddress binds; CopyAddress returns the bound address, and CopyPeerAddress nothing, as there is no
+ * peer. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 5: 100 sockets in a row, each hands the byte it reads on to the next: libevent's benchmark, ten rounds. */
+/* Semantics 5: 100 sockets in a row, each of which passes the byte it reads on to the next: libevent's benchmark,
+ * ten rounds. */
 #include "socket.h"
 
 enum { PAIRS = 100 };

@@ -1,4 +1,4 @@
-/* Semantics 5: the connection may be made on a socket that exists and was bound; a second connect fails. */
+/* Semantics 5: an existing socket that was bound can be connected; a second connect fails. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: a connection that is made is a connect callback and, in the same pass, a write callback. */
+/* Semantics 5: an established connection causes a connect callback and, in the same pass, a write callback. */
 #include "socket.h"
 
 static void test(void)

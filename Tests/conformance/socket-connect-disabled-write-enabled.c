@@ -1,5 +1,6 @@
-/* Semantics 5: a socket with read, write and connect callbacks on a descriptor that is connected: connect is disabled,
- * write enabled. Connect comes once nevertheless, with the first write. (Twisted's CFReactor depends on it.) */
+/* Semantics 5: a socket with read, write and connect callbacks is created on a connected descriptor; connect is
+ * disabled, write enabled. The connect callback is still made once, with the first write. (Twisted's CFReactor
+ * depends on it.) */
 #include "socket.h"
 
 static void test(void)

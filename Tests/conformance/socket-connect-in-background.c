@@ -1,4 +1,4 @@
-/* Semantics 5: a negative timeout returns at once; the connect callback comes once, with NULL for success. */
+/* Semantics 5: a negative timeout returns immediately; the connect callback is made once, with NULL for success. */
 #include "socket.h"
 
 static void test(void)

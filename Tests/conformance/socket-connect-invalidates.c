@@ -1,5 +1,4 @@
-/* Semantics 5: a connect callback that invalidates the socket takes the read and write callbacks of the pass with
- * it. */
+/* Semantics 5: if a connect callback invalidates the socket, the read and write callbacks of the pass are not made. */
 #include "socket.h"
 
 static void invalidate(Sock *sock, CFSocketCallBackType type)

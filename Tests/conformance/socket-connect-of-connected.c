@@ -1,5 +1,5 @@
-/* Semantics 5: a socket that is connected already has its connect callback too, once: also after its source was
- * added again. */
+/* Semantics 5: a socket that is already connected gets its connect callback, too, once, even if its source is added
+ * again. */
 #include "socket.h"
 
 static void test(void)

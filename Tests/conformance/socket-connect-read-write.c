@@ -1,4 +1,4 @@
-/* Semantics 5: connect, read or data, write: in this order, in one pass. */
+/* Semantics 5: the connect, read or data, and write callbacks are made in this order, in one pass. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 5: a refused background connect is a connect callback with errno; the socket stays valid. */
+/* Semantics 5: if a background connect is refused, the connect callback receives the errno value; the socket stays
+ * valid. */
 #include "socket.h"
 
 static void test(void)

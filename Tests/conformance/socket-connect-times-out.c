@@ -1,4 +1,5 @@
-/* Semantics 5: a peer that does not answer within the timeout is kCFSocketTimeout; the socket stays valid. */
+/* Semantics 5: if the peer does not answer within the timeout, the result is kCFSocketTimeout; the socket stays
+ * valid. */
 #include "socket.h"
 
 static void test(void)
@@ -6,7 +7,7 @@ static void test(void)
     int full = bound(AF_INET, SOCK_STREAM);
     require(listen(full, 0) == 0);
     CFDataRef address = address_of(full);
-    for (int i = 0; i < 3; i++) { /* the queue takes one or two clients; then the kernel drops what arrives */
+    for (int i = 0; i < 3; i++) { /* the backlog holds one or two clients; then the kernel drops further ones */
         int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
         connect(fd, (const struct sockaddr *)CFDataGetBytePtr(address), (socklen_t)CFDataGetLength(address));
     }

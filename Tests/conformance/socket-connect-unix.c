@@ -1,4 +1,4 @@
-/* Semantics 5: an AF_UNIX connect succeeds or fails at once, whatever the timeout. */
+/* Semantics 5: an AF_UNIX connect succeeds or fails immediately, whatever the timeout. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: with a positive timeout, or none, a refused connect is kCFSocketError; the socket stays valid. */
+/* Semantics 5: with a positive timeout, or none, a refused connect returns kCFSocketError; the socket stays valid. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: a positive timeout waits for the connection; the connect callback still comes. */
+/* Semantics 5: a positive timeout waits for the connection; the connect callback is still made. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 5: a socket that its callback invalidates releases its context, but not before the callback is over. */
+/* Semantics 5: a socket invalidated by its own callback releases its context, but only after the callback has
+ * returned. */
 #include "socket.h"
 
 static int retained;

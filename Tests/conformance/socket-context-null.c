@@ -1,4 +1,4 @@
-/* Semantics 5: without a context the callback's info is NULL; the retain function's result is what it gets. */
+/* Semantics 5: without a context the callback's info is NULL; with one, it is the result of the retain function. */
 #include "socket.h"
 
 static int other;

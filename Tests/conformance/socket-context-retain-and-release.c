@@ -1,5 +1,5 @@
-/* Semantics 5: the context is retained once at creation and, in pairs, around each callback; Invalidate releases
- * it, at once. */
+/* Semantics 5: the context is retained once at creation and, in pairs, around each callback; Invalidate releases it
+ * immediately. */
 #include "socket.h"
 
 static int retained;

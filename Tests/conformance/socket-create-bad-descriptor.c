@@ -1,4 +1,4 @@
-/* Semantics 5: a number that is no descriptor makes a valid socket; -1 makes one that is never valid. */
+/* Semantics 5: a number that is not an open descriptor makes a valid socket; -1 makes one that is never valid. */
 #include "socket.h"
 
 static void test(void)

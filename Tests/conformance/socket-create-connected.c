@@ -1,5 +1,5 @@
-/* Semantics 5: a connected signature's socket is connected, or in the background is going to be; refused, there is
- * none. */
+/* Semantics 5: a socket created connected to a signature is connected, or connects in the background; if refused,
+ * there is none. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: CFSocketCreate with zeros makes a blocking TCP socket of IPv4; unknown families give NULL. */
+/* Semantics 5: CFSocketCreate with zeros creates a blocking IPv4 TCP socket; unknown families return NULL. */
 #include "socket.h"
 
 static void describe(CFSocketRef socket)

@@ -1,4 +1,4 @@
-/* Semantics 5: a valid socket is kept by its descriptor: released, it is found again; it goes with Invalidate. */
+/* Semantics 5: a valid socket is kept by its descriptor: after its release it is still found; Invalidate frees it. */
 #include "socket.h"
 
 static const void *plus(const void *info)

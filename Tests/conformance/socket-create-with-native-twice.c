@@ -1,5 +1,5 @@
-/* Semantics 5: a second socket on a descriptor is the first one; the new arguments are ignored. After Invalidate it
- * is a new one. */
+/* Semantics 5: creating a second socket on a descriptor returns the first one and ignores the new arguments. After
+ * Invalidate it creates a new one. */
 #include "socket.h"
 
 static const void *count(const void *info)

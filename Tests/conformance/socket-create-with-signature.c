@@ -1,5 +1,5 @@
-/* Semantics 5: a signature's socket is bound and listens; if that fails there is no socket, and the context is
- * released. */
+/* Semantics 5: a socket created from a signature is bound and listens; if that fails, there is no socket, and the
+ * context is released. */
 #include "socket.h"
 
 static int retained;

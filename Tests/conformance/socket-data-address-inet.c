@@ -1,4 +1,4 @@
-/* Semantics 5: the address of a data callback is the peer's sockaddr_in, of 16 bytes. */
+/* Semantics 5: the address passed to a data callback is the peer's sockaddr_in, of 16 bytes. */
 #include "socket.h"
 
 static void compare(CFSocketRef socket, CFSocketCallBackType type, CFDataRef address, const void *data, void *info)

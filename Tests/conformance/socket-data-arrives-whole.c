@@ -1,5 +1,4 @@
-/* Semantics 5: a data callback brings all bytes that are there, here 20 000, in one CFData; address is that of the
- * peer. */
+/* Semantics 5: a data callback receives all available bytes, here 20 000, in one CFData, and the peer's address. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: the bytes of a data callback are those that were sent; a copy of the CFData outlives the callback. */
+/* Semantics 5: a data callback receives the bytes that were sent; a copy of the CFData outlives the callback. */
 #include "socket.h"
 
 static CFDataRef kept[2];

@@ -1,4 +1,4 @@
-/* Semantics 5: when the peer closes, what it sent is delivered, then data of length 0; after that callback the
+/* Semantics 5: when the peer closes, its data is delivered first, then data of length 0; after that callback the
  * socket is invalid. */
 #include "socket.h"
 

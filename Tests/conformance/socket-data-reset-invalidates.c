@@ -1,4 +1,4 @@
-/* Semantics 5: a connection that the peer resets ends as one that it closes: data of length 0, then the socket is
+/* Semantics 5: a connection reset by the peer ends like one that is closed: data of length 0, then the socket is
  * invalid. */
 #include "socket.h"
 

@@ -1,4 +1,4 @@
-/* Semantics 5: UDP: data of one datagram with its sender's address, 16 bytes; the largest comes whole. */
+/* Semantics 5: UDP: data is one datagram with its sender's address, 16 bytes; even the largest is delivered whole. */
 #include "socket.h"
 
 static int from;

@@ -1,4 +1,4 @@
-/* Semantics 5: each datagram is a data callback of its own, an empty one too, which does not invalidate. */
+/* Semantics 5: each datagram has its own data callback, even an empty one, which does not invalidate the socket. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: a read callback for datagrams comes as long as one is there; each is read whole. */
+/* Semantics 5: for datagrams the read callback is repeated while one is available; each is read whole. */
 #include "socket.h"
 
 static void test(void)

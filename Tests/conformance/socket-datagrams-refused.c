@@ -1,4 +1,4 @@
-/* Semantics 5: a datagram that nobody receives comes back as an error: a read callback, or data of length 0; the
+/* Semantics 5: a datagram that has no receiver is reported as an error: a read callback, or data of length 0; the
  * socket stays valid. */
 #include "socket.h"
 

@@ -1,4 +1,4 @@
-/* Semantics 5: a socket on a descriptor number that an invalid one had gets none of the events of that. */
+/* Semantics 5: a socket whose descriptor number belonged to an invalid socket receives none of that one's events. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: /dev/null is always readable and writable, though no kernel queue watches it. */
+/* Semantics 5: /dev/null is always readable and writable, although epoll cannot watch it. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 5: a data callback that disables itself leaves later bytes in the socket; enabled, it gets them. */
+/* Semantics 5: a data callback that disables itself leaves later bytes in the socket; once enabled again, it
+ * receives them. */
 #include "socket.h"
 
 static void disable(Sock *sock, CFSocketCallBackType type) { CFSocketDisableCallBacks(sock->socket, type); }

@@ -1,4 +1,4 @@
-/* Semantics 5: a read callback that disables itself does not come again, even with the flag; enabled, it does. */
+/* Semantics 5: a read callback that disables itself is not repeated, even with the flag, until it is enabled again. */
 #include "socket.h"
 
 static void disable(Sock *sock, CFSocketCallBackType type) { CFSocketDisableCallBacks(sock->socket, type); }

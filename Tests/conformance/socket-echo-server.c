@@ -1,4 +1,4 @@
-/* Semantics 5: a server echoes what three clients send, in data callbacks and by SendData, until they close. */
+/* Semantics 5: a server echoes the data of three clients, with data callbacks and SendData, until they close. */
 #include "socket.h"
 
 static void serve(CFSocketRef socket, CFSocketCallBackType type, CFDataRef address, const void *data, void *info)

@@ -1,8 +1,8 @@
-/* Semantics 5: enable and disable, in each combination, before data comes and after it: a disabled callback is not
- * lost, but waits. */
+/* Semantics 5: callbacks are enabled and disabled in each combination, before and after data arrives: a disabled
+ * callback is postponed, not lost. */
 #include "socket.h"
 
-/* CF delivers what its thread saw before it was disabled. */
+/* CF delivers whatever its thread noticed before the callback was disabled. */
 static void drop_what_is_ready(Sock *sock)
 {
     settle();

@@ -1,4 +1,4 @@
-/* Semantics 5: enabling a type that was not asked for at creation does nothing, and NoCallBack does nothing. */
+/* Semantics 5: enabling a type that was not requested at creation does nothing, and neither does NoCallBack. */
 #include "socket.h"
 
 static void test(void)

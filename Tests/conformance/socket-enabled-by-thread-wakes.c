@@ -1,4 +1,4 @@
-/* Semantics 5: EnableCallBacks from another thread reaches a sleeping loop. */
+/* Semantics 5: EnableCallBacks by another thread takes effect in a sleeping loop. */
 #include "socket.h"
 
 static CFSocketRef socket_of_loop;

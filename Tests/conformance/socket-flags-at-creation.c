@@ -1,5 +1,5 @@
-/* Semantics 5: the read side of the callback types is re-enabled automatically, write and connect are not;
- * invalidating closes. */
+/* Semantics 5: callbacks for reading are re-enabled automatically, write and connect are not; invalidating closes
+ * the descriptor. */
 #include "socket.h"
 
 static void test(void)

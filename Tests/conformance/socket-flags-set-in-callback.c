@@ -1,4 +1,4 @@
-/* Semantics 5: whether a callback is re-enabled is decided by the flags after it, not before. */
+/* Semantics 5: the flags after a callback, not before, decide whether it is re-enabled. */
 #include "socket.h"
 
 static CFOptionFlags next;

@@ -1,5 +1,5 @@
-/* Semantics 5: a megabyte goes through a small buffer: one end writes in its write callbacks, the other gets it in
- * data callbacks. */
+/* Semantics 5: a megabyte passes through a small buffer: one end writes in write callbacks, the other receives data
+ * callbacks. */
 #include "socket.h"
 
 enum { SIZE = 1 << 20 };

@@ -1,4 +1,4 @@
-/* Semantics 5: a peer that shuts down its sending side is at its end for reading, and can still be written to. */
+/* Semantics 5: if the peer shuts down its sending side, reading reaches the end, and writing still works. */
 #include "socket.h"
 
 static void test(void)

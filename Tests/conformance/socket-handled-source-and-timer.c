@@ -1,4 +1,4 @@
-/* Semantics 5: a socket callback counts as a handled source; a timer that is due comes in the same run. */
+/* Semantics 5: a socket callback counts as a handled source; a due timer fires in the same run. */
 #include "socket.h"
 
 static void test(void)

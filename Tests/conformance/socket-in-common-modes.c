@@ -1,4 +1,4 @@
-/* Semantics 5: a socket in the common modes is called in each of them, also in one that becomes common later. */
+/* Semantics 5: a socket in the common modes is called in each of them, even in one that becomes common later. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: a socket in two loops: one event is one callback, in a loop that runs. */
+/* Semantics 5: for a socket in two loops, one event causes one callback, in a loop that runs. */
 #include "socket.h"
 
 static Sock *shared;

@@ -1,5 +1,5 @@
-/* Semantics 5: Invalidate closes the descriptor, takes the source out of the loop, and makes both invalid, for
- * good. */
+/* Semantics 5: Invalidate closes the descriptor, removes the source from the loop, and makes both invalid
+ * permanently. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: inside the context's release function the socket is invalid and its descriptor closed already. */
+/* Semantics 5: inside the context's release function the socket is already invalid and its descriptor closed. */
 #include "socket.h"
 
 static void look(const void *info)

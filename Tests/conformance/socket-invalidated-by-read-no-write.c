@@ -1,4 +1,4 @@
-/* Semantics 5: a read callback that invalidates the socket takes the write callback of the same pass with it. */
+/* Semantics 5: if a read callback invalidates the socket, the write callback of the same pass is not made. */
 #include "socket.h"
 
 static void invalidate(Sock *sock, CFSocketCallBackType type)

@@ -1,4 +1,4 @@
-/* Semantics 5: a socket that another thread invalidates while its loop sleeps is not called any more and is closed. */
+/* Semantics 5: a socket that another thread invalidates while its loop sleeps is closed and not called again. */
 #include "socket.h"
 
 static CFSocketRef victim;

@@ -1,5 +1,4 @@
-/* Semantics 5: a socket invalidated in its own callback, as the last of its mode, makes the run Finished, or
- * HandledSource. */
+/* Semantics 5: if a callback invalidates its socket, the last one of the mode, the run is Finished or HandledSource. */
 #include "socket.h"
 
 static void invalidate(Sock *sock, CFSocketCallBackType type)

@@ -1,4 +1,4 @@
-/* Semantics 5: two sockets are ready; the one that is called invalidates the other, which is not called any more. */
+/* Semantics 5: of two ready sockets, the one that is called first invalidates the other, which is then not called. */
 #include "socket.h"
 
 static Sock sockets[2];

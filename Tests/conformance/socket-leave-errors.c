@@ -1,5 +1,4 @@
-/* Semantics 5: the error of a socket is taken for the connect callback; with kCFSocketLeaveErrors it stays in the
- * socket. */
+/* Semantics 5: a connect callback clears the socket's pending error; with kCFSocketLeaveErrors the error stays. */
 #include "socket.h"
 
 static void test(void)

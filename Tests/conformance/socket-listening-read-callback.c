@@ -1,4 +1,4 @@
-/* Semantics 5: a listening socket with a read callback reports a client that waits; the program accepts it. */
+/* Semantics 5: a listening socket with a read callback reports a waiting client; the program accepts it. */
 #include "socket.h"
 
 static void accept_it(Sock *sock, CFSocketCallBackType type)

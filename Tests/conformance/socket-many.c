@@ -1,4 +1,4 @@
-/* Semantics 5: 400 sockets, each ready once, are each called once; the loop is empty after they are invalid. */
+/* Semantics 5: 400 sockets, each ready once, are each called once; the loop is empty once they are invalid. */
 #include "socket.h"
 
 enum { SOCKETS = 400 };

@@ -1,4 +1,4 @@
-/* Semantics 5: enabled in its callback, a socket is called back again by a run nested in it. */
+/* Semantics 5: a socket that is enabled in its callback is called back by a run nested in that callback. */
 #include "socket.h"
 
 static void nest(Sock *sock, CFSocketCallBackType type)

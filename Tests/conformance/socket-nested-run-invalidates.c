@@ -1,5 +1,5 @@
-/* Semantics 5: a run nested in a read callback in which the socket is invalidated: the write callback of the pass
- * is not made. */
+/* Semantics 5: if a run nested in a read callback invalidates the socket, the write callback of the pass is not
+ * made. */
 #include "socket.h"
 
 static Item *killer;

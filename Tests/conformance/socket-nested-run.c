@@ -1,5 +1,5 @@
-/* Semantics 5: a run nested in a read callback serves the other sockets; the one that is being called back comes
- * after it. */
+/* Semantics 5: a run nested in a read callback serves the other sockets; this one is called back again only
+ * afterwards. */
 #include "socket.h"
 
 static Sock inner = {.name = "inner ", .takes = 9};

@@ -1,5 +1,4 @@
-/* Semantics 5: a socket without a function does its work in silence: data is read, the end of the stream
- * invalidates it. */
+/* Semantics 5: a socket without a callback works silently: data is read, and the end of the stream invalidates it. */
 #include "socket.h"
 
 static void test(void)

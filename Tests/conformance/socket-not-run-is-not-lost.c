@@ -1,4 +1,4 @@
-/* Semantics 5: what happens while no run serves the socket's mode is reported by the first run that does. */
+/* Semantics 5: events that occur while no run serves the socket's mode are reported by the next run that does. */
 #include "socket.h"
 
 static void test(void)

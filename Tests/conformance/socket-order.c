@@ -1,4 +1,4 @@
-/* Semantics 5: of several ready sockets the one whose source has the lowest order comes first. */
+/* Semantics 5: of several ready sockets, the one whose source has the lowest order is called first. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: when the thread of its loop ends, the socket stays valid and can be added to another loop. */
+/* Semantics 5: when the thread of its loop exits, a socket stays valid and can be added to another loop. */
 #include "socket.h"
 
 static Sock *shared;

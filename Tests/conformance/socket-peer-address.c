@@ -1,4 +1,4 @@
-/* Semantics 5: a connected socket has an address and a peer's; the peer's is gone after Invalidate. */
+/* Semantics 5: a connected socket has an address and a peer address; after Invalidate it has no peer address. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: two threads, each with a loop and a socket on one end of a pair, hand a byte to and fro. */
+/* Semantics 5: two threads, each with a loop and a socket on one end of a pair, pass a byte back and forth. */
 #include "socket.h"
 
 static void hand_on(Sock *sock, CFSocketCallBackType type)

@@ -1,4 +1,4 @@
-/* Semantics 5: EnableCallBacks inside the read callback makes it come again in the next pass, not in this one. */
+/* Semantics 5: EnableCallBacks inside the read callback makes it repeat in the next pass, not in this one. */
 #include "socket.h"
 
 static void enable(Sock *sock, CFSocketCallBackType type)

@@ -1,4 +1,4 @@
-/* Semantics 5: the end of the stream is a read callback with nothing to read; enabled by hand, it comes again. */
+/* Semantics 5: the end of the stream is a read callback with nothing to read; it is repeated if enabled explicitly. */
 #include "socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 5: without the flag a read callback comes once, until it is enabled; bytes that are left are reported
- * then. */
+/* Semantics 5: without the flag a read callback is made once until it is enabled again; bytes that are left are
+ * reported then. */
 #include "socket.h"
 
 static void test(void)

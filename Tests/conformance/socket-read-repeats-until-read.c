@@ -1,4 +1,4 @@
-/* Semantics 5: a read callback comes again in each pass as long as bytes are left, and no more when none is. */
+/* Semantics 5: a read callback is repeated in each pass while bytes are left, and not when none is. */
 #include "socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 5: a connection that the peer resets: a read callback whose recv() gives the error, then one at the
- * end. */
+/* Semantics 5: a connection reset by the peer causes a read callback in which recv() returns the error, then one for
+ * the end. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 5: readable and writable at once: the read callback comes first, the write callback in the same pass. */
+/* Semantics 5: if a socket is readable and writable, the read callback is first, and the write callback is in the
+ * same pass. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: the loop keeps source and socket: with all references released the callbacks still come. */
+/* Semantics 5: the loop retains source and socket: after all references are released, callbacks are still made. */
 #include "socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 5: a read callback that removes its source is not called again; the write callback of the pass still
- * comes. */
+/* Semantics 5: a read callback that removes its source is not called again; the write callback of the pass is still
+ * made. */
 #include "socket.h"
 
 static void remove_it(Sock *sock, CFSocketCallBackType type)

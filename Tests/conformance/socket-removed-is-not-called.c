@@ -1,4 +1,4 @@
-/* Semantics 5: a ready socket whose source is removed is not called; added again it is. */
+/* Semantics 5: a ready socket whose source is removed is not called; after the source is added again, it is. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: SendData is for sockets: on a pipe it fails. */
+/* Semantics 5: SendData works on sockets only: on a pipe it fails. */
 #include "socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 5: a datagram goes to the address that SendData is given; the receiver's data callback has the
- * sender's. */
+/* Semantics 5: SendData sends a datagram to the given address; the receiver's data callback gets the sender's
+ * address. */
 #include "socket.h"
 
 static void from_whom(CFSocketRef socket, CFSocketCallBackType type, CFDataRef address, const void *data, void *info)

@@ -1,5 +1,5 @@
-/* Semantics 5: SendData sends; 0 is success, -1 no data, an invalid socket, a closed peer, or no room; the socket
- * stays valid. */
+/* Semantics 5: SendData returns 0 for success, and -1 for no data, an invalid socket, a closed peer, or no room; the
+ * socket stays valid. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: each message of a SOCK_SEQPACKET socket is a data callback of its own. */
+/* Semantics 5: each message of a SOCK_SEQPACKET socket has its own data callback. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: SetAddress listens with a queue of 256 clients. */
+/* Semantics 5: SetAddress listens with a backlog of 256 clients. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: SetAddress gives kCFSocketError for no address, an empty one, one in use, a second one, and an
+/* Semantics 5: SetAddress returns kCFSocketError for no address, an empty one, one in use, a second one, and an
  * invalid socket. */
 #include "socket.h"
 

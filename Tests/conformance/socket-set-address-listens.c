@@ -1,4 +1,4 @@
-/* Semantics 5: SetAddress makes a stream socket listen; a datagram socket, which cannot, is just bound. */
+/* Semantics 5: SetAddress makes a stream socket listen; a datagram socket, which cannot listen, is only bound. */
 #include "socket.h"
 
 static void test(void)

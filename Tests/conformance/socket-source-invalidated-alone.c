@@ -1,4 +1,4 @@
-/* Semantics 5: invalidating the source alone leaves the socket valid; the next source is a new one and works. */
+/* Semantics 5: invalidating only the source leaves the socket valid; the next source is a new one that works. */
 #include "socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 5: a read callback that invalidates its source ends the callbacks, but not the pass, and leaves the
- * socket valid. */
+/* Semantics 5: if a read callback invalidates its source, no further callbacks follow, but the pass continues, and
+ * the socket stays valid. */
 #include "socket.h"
 
 static void invalidate(Sock *sock, CFSocketCallBackType type)

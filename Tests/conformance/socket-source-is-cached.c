@@ -1,4 +1,5 @@
-/* Semantics 5: each call gives the same source, with the order of the first call; an invalid socket gives none. */
+/* Semantics 5: each call returns the same source, with the order of the first call; for an invalid socket it returns
+ * none. */
 #include "socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 5: what CF puts up with: unknown bits in Enable and Disable, sources and flags of invalid sockets, NULL
- * for GetNative. */
+/* Semantics 5: what CF tolerates: unknown bits in Enable and Disable, sources and flags of invalid sockets, NULL for
+ * GetNative. */
 #include "socket.h"
 
 static void test(void)

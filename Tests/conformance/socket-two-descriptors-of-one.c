@@ -1,4 +1,4 @@
-/* Semantics 5: two sockets on two descriptors of one connection are both called back. */
+/* Semantics 5: two sockets on two descriptors for one connection are both called back. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: two ready sockets: a run that returns after a source handles one, the next run the other. */
+/* Semantics 5: if two sockets are ready, a run that returns after a source handles one, and the next run the other. */
 #include "socket.h"
 
 static void test(void)

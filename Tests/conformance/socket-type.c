@@ -1,4 +1,4 @@
-/* Semantics 5: sockets have a type of their own, are equal to themselves only, and are made with any of the
+/* Semantics 5: sockets have their own type, are equal to themselves only, and can be created with any of the
  * allocators. */
 #include "socket.h"
 

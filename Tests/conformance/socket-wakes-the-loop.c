@@ -1,4 +1,4 @@
-/* Semantics 5: data that comes while the loop sleeps wakes it: read, data and accept callbacks. */
+/* Semantics 5: data that arrives while the loop sleeps wakes it: read, data and accept callbacks. */
 #include "socket.h"
 
 static int woken;

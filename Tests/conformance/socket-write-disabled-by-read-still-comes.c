@@ -1,5 +1,5 @@
-/* Semantics 5: what a pass delivers is settled before its first callback: a write that the read callback disables
- * still comes. */
+/* Semantics 5: the events of a pass are fixed before its first callback: a write that the read callback disables is
+ * still delivered. */
 #include "socket.h"
 
 static void disable(Sock *sock, CFSocketCallBackType type)

@@ -1,5 +1,5 @@
-/* Semantics 5: connect and write wait for the same, room to write, and before connect has come whoever disables one of
- * them stops both, and whoever enables one of them gets both. */
+/* Semantics 5: connect and write both wait for room to write. So before the connect callback, disabling one of them
+ * stops both, and enabling one of them enables both. */
 #include "socket.h"
 
 static void test(const char *label, CFOptionFlags disabled, CFOptionFlags enabled)

@@ -1,4 +1,4 @@
-/* Semantics 5: a write callback comes once; it comes again when it is enabled and there is room. */
+/* Semantics 5: a write callback is made once; it is repeated only if it is enabled again and there is room. */
 #include "socket.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 5: with the flag a write callback comes in each pass, as long as there is room. */
+/* Semantics 5: with the flag a write callback is repeated in each pass while there is room. */
 #include "socket.h"
 
 static void fill_it(Sock *sock, CFSocketCallBackType type)

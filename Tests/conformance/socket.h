@@ -1,8 +1,10 @@
-/* socket.h - what the conformance programs about CFSocket share: sockets that log their callbacks, and settle().
+/* socket.h - helpers shared by the conformance programs about CFSocket: sockets that log their callbacks, and
+ * settle().
  *
- * CoreFoundation watches sockets on a thread of its own, which signals a source some time after a descriptor is ready.
- * settle() waits until that thread has seen all that is ready now; after it, a run of 0 seconds calls back for exactly
- * what is ready, with either library. Most programs are a sequence of such steps, each with one line of output. */
+ * CoreFoundation watches sockets on a separate thread, which signals a source some time after a descriptor becomes
+ * ready. settle() waits until that thread has noticed everything that is ready. Afterwards a run of 0 seconds makes
+ * the callbacks for exactly what is ready, with either library. Most programs are a sequence of such steps, each
+ * with one line of output. */
 #ifndef SOCKET_H
 #define SOCKET_H
 
@@ -29,17 +31,17 @@
 /** A socket that logs its callbacks, and then acts. */
 typedef struct Sock Sock;
 struct Sock {
-    const char *name; /* goes before each of its words; may be NULL */
+    const char *name; /* prefix of its log entries; may be NULL */
     void (*action)(Sock *sock, CFSocketCallBackType type);
     CFSocketRef socket;
     CFRunLoopSourceRef source;
     int fd;       /* its descriptor */
-    ino_t inode;  /* which file that is */
-    int far;      /* the other end, without a CFSocket */
-    int accepted; /* the last descriptor of an accept callback */
-    size_t takes; /* a read callback reads so many bytes: who reads at another time reads behind CF's back */
+    ino_t inode;  /* identifies the file */
+    int far;      /* the other end, which has no CFSocket */
+    int accepted; /* the descriptor from the last accept callback */
+    size_t takes; /* bytes that a read callback reads; reading at another time would bypass CF */
     int calls;
-    CFIndex bytes; /* sum of the data callbacks */
+    CFIndex bytes; /* total of the data callbacks */
 };
 
 static inline const char *error_name(SInt32 error)
@@ -63,7 +65,7 @@ static inline void say(int fd, const char *words)
     require(write(fd, words, strlen(words)) == (ssize_t)strlen(words));
 }
 
-/** Reads once and logs how much it was. */
+/** Reads once and logs the number of bytes. */
 static inline void take(int fd, size_t size)
 {
     static char buffer[1 << 16];
@@ -81,17 +83,17 @@ static inline ino_t inode_of(int fd)
     return fstat(fd, &status) == 0 ? status.st_ino : 0;
 }
 
-/** Says whether the descriptor is open, and not another one of the same number: CF's own threads open some. */
+/** Whether the descriptor is open and still the same file. (CF's own threads may reuse its number.) */
 static inline int is_open(const Sock *sock) { return inode_of(sock->fd) == sock->inode; }
 
-/** Waits until the kernel says so: data to 127.0.0.1 is not there when send() returns. */
+/** Waits until poll() reports the events: data sent to 127.0.0.1 may arrive after send() has returned. */
 static inline void await(int fd, short events)
 {
     struct pollfd waited = {.fd = fd, .events = events};
     require(poll(&waited, 1, 10000) == 1);
 }
 
-/** Writes until nothing more fits. */
+/** Writes until the buffer is full. */
 static inline void fill(int fd)
 {
     static const char zeros[4096];
@@ -141,7 +143,7 @@ static inline void sock_called(CFSocketRef socket, CFSocketCallBackType type, CF
 
 /* ---- Sockets ---- */
 
-/** A CFSocket on a descriptor, in no loop. */
+/** Creates a CFSocket on a descriptor, in no loop. */
 static inline CFSocketRef create_on(Sock *sock, int fd, CFOptionFlags types)
 {
     CFSocketContext context = {.info = sock};
@@ -159,7 +161,7 @@ static inline void make_pair(Sock *sock, int type)
     sock->inode = inode_of(sock->fd);
 }
 
-/** A CFSocket on one end of a pair of stream sockets, in no loop. */
+/** Creates a CFSocket on one end of a stream socket pair, in no loop. */
 static inline CFSocketRef create_pair(Sock *sock, CFOptionFlags types)
 {
     make_pair(sock, SOCK_STREAM);
@@ -174,7 +176,7 @@ static inline void add_to(Sock *sock, CFStringRef mode)
     CFRunLoopAddSource(HERE, sock->source, mode);
 }
 
-/** create_pair(), added to the default mode of this thread's loop. */
+/** Does what create_pair() does, and adds the socket to the default mode of this thread's loop. */
 static inline void add_pair(Sock *sock, CFOptionFlags types)
 {
     create_pair(sock, types);
@@ -189,8 +191,9 @@ static inline void settled(CFSocketRef socket, CFSocketCallBackType type, CFData
     (void)socket, (void)type, (void)address, (void)data, (void)info;
 }
 
-/** Returns when CoreFoundation's thread has seen everything that is ready: it sees a new socket after the older ones.
- * The new one has a descriptor number that was not used before: a select() that began earlier may hold the old ones. */
+/** Returns when CoreFoundation's thread has noticed everything that is ready: it notices a new socket after the
+ * older ones. The new socket has an unused descriptor number, because a select() in progress may still contain the
+ * used ones. */
 static inline void settle(void)
 {
     static atomic_int turn;
@@ -213,7 +216,7 @@ static inline void settle(void)
     close(probe.far);
 }
 
-/** One ready socket, if there is one, is called back: "label: callbacks -> HandledSource". */
+/** Calls back one ready socket, if there is one: "label: callbacks -> HandledSource". */
 static inline void step_in(CFStringRef mode, const char *label)
 {
     settle();
@@ -230,14 +233,14 @@ static inline CFDataRef inet_address(in_port_t port)
     return CFDataCreate(NULL, (const UInt8 *)&address, sizeof address);
 }
 
-/** An AF_UNIX address for which the kernel picks an abstract name that is free. */
+/** Returns an AF_UNIX address for which the kernel picks a free abstract name. */
 static inline CFDataRef unix_address(void)
 {
     sa_family_t family = AF_UNIX;
     return CFDataCreate(NULL, (const UInt8 *)&family, sizeof family);
 }
 
-/** The address a descriptor is bound to. */
+/** Returns the address that a descriptor is bound to. */
 static inline CFDataRef address_of(int fd)
 {
     struct sockaddr_storage address;
@@ -246,7 +249,7 @@ static inline CFDataRef address_of(int fd)
     return CFDataCreate(NULL, (const UInt8 *)&address, size);
 }
 
-/** A descriptor bound to a free address of AF_UNIX or AF_INET (127.0.0.1), not listening. */
+/** Returns a descriptor bound to a free address of AF_UNIX or AF_INET (127.0.0.1), not listening. */
 static inline int bound(int family, int type)
 {
     int fd = socket(family, type | SOCK_CLOEXEC, 0);
@@ -264,7 +267,7 @@ static inline int listener(int family)
     return fd;
 }
 
-/** A blocking client that has connected to a listening descriptor. */
+/** Returns a blocking client that has connected to a listening descriptor. */
 static inline int client_of(int listening, int family)
 {
     int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,4 +1,4 @@
-/* Semantics 2: GetOrder and GetContext give back what Create was given. */
+/* Semantics 2: GetOrder and GetContext return the values given to Create. */
 #include "trace.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 2: added to the common modes, a source is scheduled into each member; removed from them, cancelled in
- * each. */
+/* Semantics 2: a source added to the common modes is scheduled in each member; when removed from them, it is
+ * cancelled in each. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 2: ContainsSource(common) asks the common set, not the member modes. */
+/* Semantics 2: ContainsSource(common) checks the common set, not the member modes. */
 #include "trace.h"
 
 static void show_membership(const char *label, CFRunLoopSourceRef source)

@@ -1,4 +1,5 @@
-/* Semantics 2: GetContext copies as much as the struct of the asked version has room for; the version tells which it is. */
+/* Semantics 2: GetContext copies as much as fits into the struct of the requested version; the version field says
+ * which it is. */
 #include "trace.h"
 
 static int info = 7;

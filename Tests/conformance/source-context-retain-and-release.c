@@ -1,4 +1,4 @@
-/* Semantics 2: the context's retain is called once, in Create; release once, when the source goes; Invalidate does
+/* Semantics 2: Create calls the context's retain once, and freeing the source calls release once; Invalidate does
  * not release. */
 #include "trace.h"
 

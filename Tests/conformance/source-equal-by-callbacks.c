@@ -1,5 +1,5 @@
-/* Semantics 2: sources compare with the context's equal and hash: an equal second one is not added, yet Contains
- * says yes. */
+/* Semantics 2: sources are compared by the context's equal and hash: a second, equal one is not added, yet Contains
+ * returns true. */
 #include "trace.h"
 
 static Boolean same_key(const void *one, const void *two) { return *(const int *)one == *(const int *)two; }

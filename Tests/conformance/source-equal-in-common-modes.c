@@ -1,5 +1,5 @@
-/* Semantics 2: of equal sources a mode takes one, also when the second is added to the common modes: it comes into those that
- * have none. */
+/* Semantics 2: a mode accepts one of several equal sources. If a second one is added to the common modes, it is
+ * added to those that contain none of them. */
 #include "trace.h"
 
 static Boolean always_equal(const void *one, const void *two)
@@ -28,7 +28,7 @@ static void begin(void)
     CFRunLoopAddCommonMode(HERE, OTHER);
 }
 
-/* Which modes contain them, and which of the two performs there. */
+/* Prints which modes contain the sources, and which of the two performs there. */
 static void look(const char *label)
 {
     CFStringRef modes[] = {MODE, OTHER, COMMON};

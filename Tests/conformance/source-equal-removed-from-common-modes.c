@@ -1,5 +1,5 @@
-/* Semantics 2: of equal sources a mode takes one, and so does the common set. Removing one from the common modes removes
- * what equals it. */
+/* Semantics 2: a mode accepts one of several equal sources, and so does the common set. Removing one from the common
+ * modes removes its equal. */
 #include "trace.h"
 
 static Boolean always_equal(const void *one, const void *two)
@@ -28,7 +28,7 @@ static void begin(void)
     CFRunLoopAddCommonMode(HERE, OTHER);
 }
 
-/* Which modes contain them, and which of the two performs there. */
+/* Prints which modes contain the sources, and which of the two performs there. */
 static void look(const char *label)
 {
     CFStringRef modes[] = {MODE, OTHER, COMMON};

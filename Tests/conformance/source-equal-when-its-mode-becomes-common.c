@@ -1,4 +1,4 @@
-/* Semantics 2: a mode that becomes common does not take a source of the common set if it has an equal one. */
+/* Semantics 2: a mode that becomes common does not accept a source of the common set if it contains an equal one. */
 #include "trace.h"
 
 static Boolean always_equal(const void *one, const void *two)

@@ -1,4 +1,4 @@
-/* Semantics 2: the hash of a source is what the context's hash function says; without one, of info. */
+/* Semantics 2: the hash of a source is the result of the context's hash function or, without one, the hash of info. */
 #include "trace.h"
 
 static CFHashCode hash(const void *info) { return (CFHashCode) * (const int *)info; }

@@ -1,4 +1,4 @@
-/* Semantics 2: a source that an earlier one of the same batch invalidates is not performed. */
+/* Semantics 2: a source invalidated by an earlier one of the same batch is not performed. */
 #include "trace.h"
 
 static Item victim = {.name = "V"};

@@ -1,4 +1,4 @@
-/* Semantics 2: a source that is invalidated by a run nested in its own perform stays usable until perform returns. */
+/* Semantics 2: a source invalidated by a run nested in its own perform stays usable until perform returns. */
 #include "trace.h"
 
 static Item a = {.name = "A"};

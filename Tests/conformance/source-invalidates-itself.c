@@ -1,4 +1,5 @@
-/* Semantics 2: Invalidate in the own perform cancels at once; Signal and Add do nothing afterwards. */
+/* Semantics 2: if a source invalidates itself in its perform, cancel is called immediately; Signal and Add then do
+ * nothing. */
 #include "trace.h"
 
 static void die(Item *item)

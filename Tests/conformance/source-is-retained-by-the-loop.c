@@ -1,4 +1,4 @@
-/* Semantics 2: a loop retains its sources: released by its creator, a source lives until it is removed. */
+/* Semantics 2: a loop retains its sources: a source released by its creator lives until it is removed. */
 #include "trace.h"
 
 static void release(const void *info) { note("release(%s)", ((const Item *)info)->name); }

@@ -1,4 +1,4 @@
-/* Semantics 2: a source may drop its last reference in its own perform; it goes when perform has returned. */
+/* Semantics 2: a source may drop its last reference in its own perform; it is freed after perform has returned. */
 #include "trace.h"
 
 static void leave(Item *item)

@@ -1,4 +1,5 @@
-/* Semantics 2: a perform that moves its source to another mode empties this one: Finished; the other mode serves it. */
+/* Semantics 2: if a source's perform moves it to another mode, this mode is empty: Finished; the other mode serves
+ * it. */
 #include "trace.h"
 
 static void move(Item *item)

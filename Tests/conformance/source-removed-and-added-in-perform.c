@@ -1,4 +1,5 @@
-/* Semantics 2: a source may leave and come back in its own perform: cancel, then schedule, and the run goes on. */
+/* Semantics 2: a source may be removed and added again in its own perform: cancel, then schedule, and the run
+ * continues. */
 #include "trace.h"
 
 static void leave_and_return(Item *item)

@@ -1,4 +1,4 @@
-/* Semantics 2: a source that an earlier one of the same batch removes is still performed. */
+/* Semantics 2: a source removed by an earlier one of the same batch is still performed. */
 #include "trace.h"
 
 static Item victim = {.name = "V"};

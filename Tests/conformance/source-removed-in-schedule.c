@@ -1,4 +1,4 @@
-/* Semantics 2: schedule is called when the source is in already: it may remove the source again. */
+/* Semantics 2: schedule is called after the source was added, so it may remove the source again. */
 #include "trace.h"
 
 static CFRunLoopSourceRef source;

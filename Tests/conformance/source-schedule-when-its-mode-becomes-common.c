@@ -1,4 +1,5 @@
-/* Semantics 2: a mode that becomes common schedules the sources of the common modes in it, but not those it has already. */
+/* Semantics 2: a mode that becomes common schedules the sources of the common modes, except those it already
+ * contains. */
 #include "trace.h"
 
 static void scheduled(void *info, CFRunLoopRef loop, CFStringRef mode)

@@ -1,5 +1,5 @@
-/* Semantics 2: a signal waits for the source's mode to run, also across adding and removing; two signals are one
- * perform. */
+/* Semantics 2: a signal stays pending until the source's mode runs, even across removing and adding; two signals
+ * cause one perform. */
 #include "trace.h"
 
 static void test(void)

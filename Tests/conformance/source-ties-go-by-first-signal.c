@@ -1,4 +1,4 @@
-/* Semantics 2: sources of one order are performed in the order in which they were signalled first. */
+/* Semantics 2: sources of equal order are performed in the order in which they were first signalled. */
 #include "trace.h"
 
 static void test(void)

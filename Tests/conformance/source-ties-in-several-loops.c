@@ -1,5 +1,5 @@
-/* Semantics 2: of sources of equal order the one that was signalled first performs first in each loop, also if it is in several
- * and the other one is not. */
+/* Semantics 2: sources of equal order are performed in the order in which they were first signalled, in each loop,
+ * even if one source is in several loops and the other is not. */
 #include "trace.h"
 
 static Item shared = {.name = "shared"}, own = {.name = "own"};

@@ -1,5 +1,5 @@
-/* Semantics 2: of sources of equal order the one that was signalled first performs first, also if another mode was run meanwhile and it
- * was signalled once more since. */
+/* Semantics 2: sources of equal order are performed in the order in which they were first signalled, even if another
+ * mode ran in between and one of them was then signalled again. */
 #include "trace.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 2: of sources of equal order that are signalled, the one that was signalled first performs first, though it was not in
- * the mode then, nor in any. */
+/* Semantics 2: sources of equal order are performed in the order in which they were first signalled, even if one was
+ * not in the mode at that time, or in no mode at all. */
 #include "trace.h"
 
 static void test(void)

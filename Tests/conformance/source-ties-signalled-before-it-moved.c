@@ -1,5 +1,5 @@
-/* Semantics 2: of sources of equal order the one that was signalled first performs first, also if it has left its mode, or its loop, with
- * its signal, and another mode was run before it came back. */
+/* Semantics 2: sources of equal order are performed in the order in which they were first signalled, even if one
+ * left its mode or its loop while signalled, and another mode ran before it was added again. */
 #include "trace.h"
 
 static Item first = {.name = "first"}, second = {.name = "second"};

@@ -1,5 +1,5 @@
-/* Semantics 2: of sources of equal order the one that was signalled first performs first, wherever it was then: it may have been removed
- * before its signal, or another mode may have been run since. */
+/* Semantics 2: sources of equal order are performed in the order in which they were first signalled, wherever they
+ * were: one may have been removed before its signal, or another mode may have run since. */
 #include "trace.h"
 
 static Item away = {.name = "away"}, stays = {.name = "stays"};

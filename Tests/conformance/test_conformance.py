@@ -1,9 +1,9 @@
-"""Runs the same C program against Apple's CoreFoundation and against this library and compares what they print.
+"""Runs the same C program against Apple's CoreFoundation and against this library and compares the output.
 
-Every program *.c of this folder is compiled against both and must print the same. The programs of differences/ show
-where this library deliberately differs: each has two expected outputs, and both libraries are checked against theirs.
-CoreFoundation is the one inside the Swift toolchain that builds this project. A program is compiled against this library
-with cc; one whose name ends in -blocks.c needs clang. (Tests/headers compile the headers with both.)
+Every program *.c of this folder is compiled against both and must print the same. The programs in differences/ show
+where this library differs deliberately: each has two expected outputs, and each library is checked against its own.
+CoreFoundation is the one inside the Swift toolchain that builds this project. A program is compiled against this
+library with cc; one whose name ends in -blocks.c needs clang. (Tests/headers compiles the headers with both.)
 
     python3 -m pytest -n 2 Tests/conformance
 
@@ -39,7 +39,7 @@ FLAGS = ["-g", "-O1", "-std=gnu11", "-D_GNU_SOURCE", "-pthread", "-Wall", "-Wext
 
 
 def require(condition, message):
-    """Fails with the message alone: where it happened in this file does not matter."""
+    """Fails with only the message: where it happened in this file does not matter."""
     if not condition:
         pytest.fail(message, pytrace=False)
 
@@ -55,13 +55,13 @@ def uses_blocks(program):
 
 
 def variants(program):
-    """The builds of a program: with CoreFoundation and with this library."""
+    """Returns the builds of a program: with CoreFoundation and with this library."""
     return ["cf", "rl-clang"] if uses_blocks(program) else ["cf", "rl"]
 
 
 @functools.lru_cache(maxsize=None)
 def command_and_inputs(variant):
-    """How a program is compiled and how it is linked, and the files besides its own that the result depends on."""
+    """Returns the command that compiles a program, the options that link it, and the other files on which the result depends."""
     usr = toolchain()
     runtime = usr / "lib/swift/linux"
     clang = str(usr / "bin/clang")
@@ -80,7 +80,7 @@ def command_and_inputs(variant):
 
 
 def make(output, command, inputs, what):
-    """Runs the compiler unless the present output is newer than all it is made from; returns the output."""
+    """Runs the compiler unless the existing output is newer than all its inputs. Returns the output."""
     if output.exists() and output.stat().st_mtime > max(path.stat().st_mtime for path in inputs):
         return output
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -89,13 +89,13 @@ def make(output, command, inputs, what):
         result = subprocess.run([*map(str, command), "-o", str(made)], capture_output=True, text=True,
                                 timeout=COMPILE_LIMIT)
         require(result.returncode == 0, f"{what} does not compile\n{result.stderr}")
-        made.replace(output)  # atomic: another pytest worker may build the same
+        made.replace(output)  # atomic: another pytest worker may be building the same file
     return output
 
 
 @functools.lru_cache(maxsize=None)
 def headers(variant):
-    """What every program begins with, read by the compiler once: the path to include, beside which lies what it has read."""
+    """Precompiles the common header. Returns the path to include, next to which the compiler finds the precompiled header."""
     compiling, _, inputs = command_and_inputs(variant)
     command = [*compiling, "-x", "c-header", HERE / "trace.h"]
     return make(OUTPUT / variant / "trace.h.gch", command, inputs, f"{variant}: trace.h").with_suffix("")
@@ -121,7 +121,7 @@ def output_of(program, variant, **variables):
 
 
 def purpose(program):
-    """The comment at the top of a program."""
+    """Returns the comment at the top of a program."""
     return program.read_text().partition("*/")[0] + "*/"
 
 
@@ -132,8 +132,8 @@ def compare(program, expected_name, expected, actual_name, actual):
 
 @pytest.fixture(scope="session", autouse=True)
 def all_built(request):
-    """Without xdist, compiles the selected programs at once on all processors. (Each worker of xdist compiles what it
-    runs.) Errors are left to the test of the program."""
+    """Without xdist, compiles the selected programs in parallel on all processors. (With xdist, each worker compiles
+    the programs that it runs.) Errors are left to the test of the program."""
     if "PYTEST_XDIST_WORKER" not in os.environ:
         params = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
         selected = {each["program"] for each in params if "program" in each}
@@ -162,7 +162,7 @@ def test_difference(program, library):
 
 @pytest.mark.parametrize("program", [each for each in PROGRAMS if not each.stem.startswith("value-")][::9], ids=lambda program: program.stem)
 def test_the_same_when_traced(program, tmp_path):
-    """With every part of librunloop-trace.so at work: records, metrics, and the thread that explains."""
+    """Runs the program with every part of librunloop-trace.so active: records, metrics, and the thread that explains."""
     companion = LIBRARY.parent / "runloop" / "librunloop-trace.so"
     require(companion.exists(), f"{companion} is missing: build it first, or set RL_BUILD")
     variant = variants(program)[-1]
@@ -172,13 +172,13 @@ def test_the_same_when_traced(program, tmp_path):
 
 
 def loaded_libraries(binary):
-    """Every library the program loads, directly or not, with the path it is found at."""
+    """Returns every library that the program loads, directly or indirectly, with the path at which it is found."""
     return subprocess.run(["ldd", str(binary)], capture_output=True, text=True, check=True).stdout
 
 
 @pytest.mark.parametrize("program", PROGRAMS[:1] + DIFFERENCES[:1], ids=lambda program: program.stem)
 def test_the_two_builds_load_different_libraries(program):
-    """Otherwise every comparison above would be of a library with itself."""
+    """Otherwise every comparison above would compare a library with itself."""
     reference = loaded_libraries(build(program, "cf"))
     assert "libFoundation" in reference and "librunloop" not in reference
     for variant in variants(program)[1:]:

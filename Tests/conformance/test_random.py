@@ -1,4 +1,4 @@
-"""Random programs: those of random/ do at random what a program may do, and print every callback and every result.
+"""Runs random programs: those in random/ randomly do what a program may do, and print every callback and every result.
 CoreFoundation and this library must print the same.
 
     python3 -m pytest Tests/conformance/test_random.py
@@ -13,7 +13,7 @@ from itertools import groupby, zip_longest
 import pytest
 from test_conformance import HERE, build, require, variants
 
-# How many seeds of these are for a program, and what some script of it must print: otherwise it has stopped trying.
+# The share of the seeds for each program, and what at least one of its scripts must print; otherwise it no longer tests anything.
 PROGRAMS = {
     "script-blocks": (2600, (" s1", " t1", " p0", " b1", " o1:", "Stopped]", "TimedOut]", "HandledSource]", "Finished]",
                              " [run", " +1", " -1", " all,a", " in=b waits=0", " in=NULL", " same=1", " W w0", "{}", "[]")),
@@ -32,7 +32,7 @@ RUN_LIMIT = 60 + SEEDS // 100  # seconds
 
 
 def lines(program, variant, count):
-    """What the scripts print, by seed."""
+    """Returns the scripts' output, by seed."""
     result = subprocess.run([str(build(program, variant)), "1", str(count)], capture_output=True, text=True,
                             timeout=RUN_LIMIT, env={**os.environ, "SWIFT_BACKTRACE": "enable=no"})
     require(result.returncode == 0, f"{variant} ended with {result.returncode} after\n{result.stdout[-2000:]}")

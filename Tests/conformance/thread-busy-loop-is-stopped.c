@@ -1,4 +1,4 @@
-/* Semantics 1: Stop from another thread reaches a loop that never sleeps, at the end of its pass. */
+/* Semantics 1: Stop from another thread ends a loop that never sleeps, at the end of its pass. */
 #include "trace.h"
 
 static sem_t running;

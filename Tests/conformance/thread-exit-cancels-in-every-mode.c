@@ -1,4 +1,4 @@
-/* Semantics 2: when a thread exits, a source in several modes gets cancel once for each (in no particular order). */
+/* Semantics 2: when a thread exits, cancel is called once for each mode of a source (in no particular order). */
 #include "trace.h"
 
 static int cancelled[3];

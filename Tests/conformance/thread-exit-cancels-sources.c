@@ -1,4 +1,5 @@
-/* Semantics 2: when a thread exits, version-0 sources of its loop get cancel, on that thread; they stay valid. */
+/* Semantics 2: when a thread exits, cancel is called on that thread for version-0 sources of its loop; they stay
+ * valid. */
 #include "trace.h"
 
 static pthread_t worker;

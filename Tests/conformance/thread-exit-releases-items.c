@@ -1,4 +1,4 @@
-/* Semantics 2: when a thread exits, its loop gives up what it holds: items nobody else retains are released. */
+/* Semantics 2: when a thread exits, its loop releases its items; those without another reference are freed. */
 #include "trace.h"
 
 static void release(const void *info) { note("release(%s)", (const char *)info); }

@@ -1,5 +1,5 @@
-/* Semantics 3: another thread invalidates the timer a loop sleeps for: it does not fire, and the run goes
- * on to its deadline, since the mode has a source. */
+/* Semantics 3: if another thread invalidates the timer that a loop sleeps for, it does not fire, and the run
+ * continues to its deadline, since the mode has a source. */
 #include "trace.h"
 
 static Item t = {.name = "T"}, idle = {.name = "I"};

@@ -1,4 +1,4 @@
-/* Semantics 1: the main thread's loop is served by other threads through GetMain, and stopped from there. */
+/* Semantics 1: other threads reach the main thread's loop through GetMain: they give it work and stop it. */
 #include "trace.h"
 
 static Item a = {.name = "A", .action = stop};

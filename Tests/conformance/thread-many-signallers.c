@@ -1,4 +1,4 @@
-/* Semantics 2: several threads signal sources of one loop: every one is performed, however the wake-ups coalesce. */
+/* Semantics 2: several threads signal sources of one loop: each one is performed, however the wake-ups coalesce. */
 #include "trace.h"
 
 enum { SIGNALLERS = 4 };

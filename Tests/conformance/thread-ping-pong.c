@@ -1,4 +1,4 @@
-/* Semantics 1: two loops hand a signal to and fro with Signal and WakeUp; none is lost, however they interleave. */
+/* Semantics 1: two loops pass a signal back and forth with Signal and WakeUp; none is lost, however they interleave. */
 #include "trace.h"
 
 enum { ROUNDS = 300 };

@@ -1,4 +1,4 @@
-/* Semantics 2: a loop that somebody retains survives its thread: it is empty, and Stop and WakeUp do no harm. */
+/* Semantics 2: a retained loop survives its thread: it is empty, and Stop and WakeUp are harmless. */
 #include "trace.h"
 
 static CFRunLoopRef loop;

@@ -1,4 +1,4 @@
-/* Semantics 2: a source in two loops has one signal: the first loop that looks takes it. */
+/* Semantics 2: a source in two loops has one signal: the first loop that checks it takes it. */
 #include "trace.h"
 
 static CFRunLoopRef other_loop;

@@ -1,4 +1,4 @@
-/* Semantics 3: a timer that another thread adds takes effect while the loop sleeps, without WakeUp and without a
+/* Semantics 3: a timer added by another thread takes effect while the loop sleeps, without WakeUp and without a
  * pass. */
 #include "trace.h"
 

@@ -1,4 +1,4 @@
-/* Semantics 3: a due timer added by another's callback fires in the next pass. */
+/* Semantics 3: a due timer added by another timer's callback fires in the next pass. */
 #include "trace.h"
 
 static Item fresh = {.name = "N"};

@@ -1,5 +1,5 @@
-/* Semantics 3: a timer with a past date that another timer's callback adds waits for the next pass, and there goes by its date:
- * before one with a later date that is added afterwards. */
+/* Semantics 3: a timer with a past date, added by another timer's callback, waits for the next pass. There it fires
+ * in the order of dates: before one with a later date that is added afterwards. */
 #include "trace.h"
 
 static Item early = {.name = "early"}, late = {.name = "late"};

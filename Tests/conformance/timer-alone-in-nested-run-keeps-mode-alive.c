@@ -1,4 +1,4 @@
-/* Semantics 2: a timer that is firing still counts: a run nested in it is not Finished but waits for its deadline. */
+/* Semantics 2: a timer that is firing still counts: a run nested in it is not Finished, but waits for its deadline. */
 #include "trace.h"
 
 static void nest(Item *item)

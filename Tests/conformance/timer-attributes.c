@@ -1,4 +1,4 @@
-/* Semantics 3: the getters give back what Create was given; the date is unchanged even if it is past. */
+/* Semantics 3: the getters return the values given to Create; the date is unchanged even if it is past. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,5 @@
-/* Semantics 3: retain in Create and around each call; Invalidate releases at once and GetContext then gives NULL. */
+/* Semantics 3: info is retained in Create and around each callback; Invalidate releases it immediately, then
+ * GetContext returns NULL. */
 #include "trace.h"
 
 static int info = 7;

@@ -1,5 +1,5 @@
 /* Semantics 3: dates are clamped to 4 039 289 856.0, in Create and in SetNextFireDate; such a timer does not fire
- * now. */
+ * immediately. */
 #include "trace.h"
 
 static void test(void)

@@ -1,9 +1,10 @@
-/* Semantics 3: timers of one date that is past fire in the order in which they were added, by whichever callback or thread. */
+/* Semantics 3: timers with the same past date fire in the order in which they were added, whichever callback or
+ * thread added them. */
 #include "trace.h"
 
 enum { TIMERS = 10 };
 static Item timers[TIMERS];
-static CFAbsoluteTime date; /* of all of them */
+static CFAbsoluteTime date; /* of all timers */
 static CFRunLoopRef loop;
 
 static void add(Item *item, const char *name)

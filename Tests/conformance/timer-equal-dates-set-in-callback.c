@@ -1,11 +1,12 @@
-/* Semantics 3: timers of one date that is past keep their order whatever a callback does to those whose turn is yet to come. */
+/* Semantics 3: timers with the same past date keep their order, whatever a callback does to those that have not
+ * fired. */
 #include "trace.h"
 
 #include <math.h>
 
 enum { TIMERS = 10 };
 static Item timers[TIMERS];
-static CFAbsoluteTime date; /* of all of them */
+static CFAbsoluteTime date; /* of all timers */
 
 static void add(int index, CFAbsoluteTime when, CFStringRef mode)
 {
@@ -27,7 +28,7 @@ static void set(int index, CFAbsoluteTime when) { CFRunLoopTimerSetNextFireDate(
 static void set_others(Item *item)
 {
     (void)item;
-    set(6, date); /* has its turn and keeps it */
+    set(6, date); /* was about to fire, and still does */
     set(4, date - 100);
     set(2, HUGE_VAL);
     CFRunLoopTimerInvalidate(timers[7].timer);

@@ -1,12 +1,12 @@
-/* Semantics 3: timers of one date that is past fire in the order in which they were added, in each mode; a timer whose date
- * is set comes behind those that have it already. */
+/* Semantics 3: timers with the same past date fire in the order in which they were added, in each mode; a timer
+ * whose date is set comes after those that already have it. */
 #include "trace.h"
 
 #include <math.h>
 
 enum { TIMERS = 10 };
 static Item timers[TIMERS];
-static CFAbsoluteTime date; /* of all of them */
+static CFAbsoluteTime date; /* of all timers */
 
 static void add(int index, CFAbsoluteTime when, CFStringRef mode)
 {
@@ -53,7 +53,7 @@ static void in_several_modes(void)
         }
         run("first mode", round == 0 ? MODE : OTHER, 0, false);
         run("second mode", round == 0 ? OTHER : MODE, 0, false);
-        CFRunLoopAddCommonMode(HERE, OTHER); /* from now on timers of the common modes are in both */
+        CFRunLoopAddCommonMode(HERE, OTHER); /* from now on timers of the common modes are in both modes */
     }
 }
 

@@ -1,4 +1,4 @@
-/* Semantics 3: a repeating timer keeps its grid: after a gap it fires once, late, and then on the next grid point. */
+/* Semantics 3: a repeating timer keeps its grid: after a gap it fires once, late, and then at the next grid point. */
 #include "trace.h"
 
 static void stop_at_second(Item *item)

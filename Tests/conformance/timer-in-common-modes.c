@@ -1,5 +1,5 @@
-/* Semantics 3: a timer in the common modes is in every member, later members too; ContainsTimer(common) asks the
- * set. */
+/* Semantics 3: a timer in the common modes is in every member, even one that joins later; ContainsTimer(common)
+ * checks the common set. */
 #include "trace.h"
 
 static void show_membership(const char *label, CFRunLoopTimerRef timer)

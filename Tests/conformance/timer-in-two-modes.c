@@ -1,4 +1,4 @@
-/* Semantics 3: a timer may be in several modes of its loop; whichever runs when it is due fires it, once. */
+/* Semantics 3: a timer may be in several modes of its loop; the first one that runs when it is due fires it, once. */
 #include "trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Semantics 3: adding an invalid timer does nothing; adding one twice is adding it once. */
+/* Semantics 3: adding an invalid timer does nothing; adding a timer twice adds it once. */
 #include "trace.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 3: a firing timer that a nested run invalidates: its info is released at once, but held for the call by
- * retain. */
+/* Semantics 3: if a nested run invalidates the firing timer, its info is released immediately, but retained for the
+ * duration of the callback. */
 #include "trace.h"
 
 static int info = 7;

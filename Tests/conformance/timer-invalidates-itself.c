@@ -1,4 +1,4 @@
-/* Semantics 3: Invalidate in the own callback: out of every mode at once, and it does not fire again. */
+/* Semantics 3: a timer invalidated in its own callback leaves every mode immediately, and does not fire again. */
 #include "trace.h"
 
 static void die(Item *item)

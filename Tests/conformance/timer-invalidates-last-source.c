@@ -1,4 +1,4 @@
-/* Semantics 1: a timer's callback that invalidates the last source and itself leaves nothing: Finished. */
+/* Semantics 1: if a timer's callback invalidates the last source and itself, nothing is left: Finished. */
 #include "trace.h"
 
 static Item a = {.name = "A"};

@@ -1,4 +1,4 @@
-/* Semantics 3: a timer does not count as a source: a run that returns after a source goes on. */
+/* Semantics 3: a timer does not count as a source: a run that returns after a source continues. */
 #include "trace.h"
 
 static void test(void)

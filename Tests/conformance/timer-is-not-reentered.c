@@ -1,4 +1,4 @@
-/* Semantics 2: a timer that fires is skipped in a run nested in its callback; other timers fire there. */
+/* Semantics 2: a firing timer is skipped in a run nested in its callback; other timers fire there. */
 #include "trace.h"
 
 static void nest(Item *item)

@@ -1,5 +1,5 @@
-/* Semantics 3: a timer that is due keeps its turn in a pass whatever a run of another mode, nested in an earlier timer of that
- * pass, does with it that leaves it in its mode: adds it to one more mode, or sets it to another past date. */
+/* Semantics 3: a due timer still fires in the pass if a run of another mode, nested in an earlier timer of that
+ * pass, changes it without removing it from its mode: adds it to another mode, or sets it to another past date. */
 #include "trace.h"
 
 static Item first = {.name = "first"}, second = {.name = "second"}, third = {.name = "third"};

@@ -1,5 +1,5 @@
-/* Semantics 3: a timer whose function is running counts for CFRunLoopGetNextTimerFireDate, with the date it fires for or
- * the one it has been given meanwhile. */
+/* Semantics 3: CFRunLoopGetNextTimerFireDate counts a timer whose callback is running, with the date for which it
+ * fires, or the one that was set in the meantime. */
 #include "trace.h"
 
 static CFAbsoluteTime base;

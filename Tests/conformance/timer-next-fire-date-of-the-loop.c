@@ -1,4 +1,4 @@
-/* Semantics 3: GetNextTimerFireDate: 0 without timers, else the earliest date, kept up to date. */
+/* Semantics 3: GetNextTimerFireDate returns 0 without timers, otherwise the earliest date, which is kept up to date. */
 #include "trace.h"
 
 static double now;

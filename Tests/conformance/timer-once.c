@@ -1,4 +1,5 @@
-/* Semantics 3: a one-shot timer is valid and has its date inside its callback; afterwards it is invalid, its date 0. */
+/* Semantics 3: a one-shot timer is valid and has its date inside its callback; afterwards it is invalid, and its
+ * date is 0. */
 #include "trace.h"
 
 static void say(Item *item)

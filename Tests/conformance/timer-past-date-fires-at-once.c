@@ -1,4 +1,4 @@
-/* Semantics 3: a timer with a past date, or date 0, fires in the first pass, and once however many dates it missed. */
+/* Semantics 3: a timer with a past date, or date 0, fires in the first pass, once, however many dates it has missed. */
 #include "trace.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Semantics 3: a past date is kept for GetNextFireDate, but the grid starts when the date was set, in Create or by
- * Set. */
+/* Semantics 3: GetNextFireDate returns a past date unchanged, but the grid starts when the date was set, in Create
+ * or by SetNextFireDate. */
 #include "trace.h"
 
 static void test(void)

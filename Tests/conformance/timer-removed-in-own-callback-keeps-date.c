@@ -1,4 +1,4 @@
-/* Semantics 3: a repeating timer removed in its callback stays valid, gets its next date, and fires when added
+/* Semantics 3: a repeating timer removed in its callback stays valid, gets its next date, and fires when it is added
  * again. */
 #include "trace.h"
 

@@ -1,5 +1,5 @@
-/* Semantics 3: a timer that is due keeps its turn in the pass when an earlier timer's callback sets it to another past date, whether it
- * repeats or not. */
+/* Semantics 3: a due timer still fires in the pass if an earlier timer's callback sets it to another past date,
+ * whether or not it repeats. */
 #include "trace.h"
 
 static Item first = {.name = "first"}, second = {.name = "second"}, third = {.name = "third"};

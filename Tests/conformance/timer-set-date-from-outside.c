@@ -1,4 +1,4 @@
-/* Semantics 3: SetNextFireDate before, after and between adding: the last date counts; a repeating timer's grid
+/* Semantics 3: SetNextFireDate before, after and between adding: the last date counts, and a repeating timer's grid
  * starts there. */
 #include "trace.h"
 

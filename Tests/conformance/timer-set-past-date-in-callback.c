@@ -1,4 +1,4 @@
-/* Semantics 3: a date in the past set in a repeating timer's callback makes it fire again in the next pass. */
+/* Semantics 3: a past date set in a repeating timer's callback makes it fire again in the next pass. */
 #include "trace.h"
 
 static void hurry(Item *item)

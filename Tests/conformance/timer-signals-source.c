@@ -1,4 +1,4 @@
-/* Semantics 3: a source that a timer signals is performed in the next pass, also when the run would return after it. */
+/* Semantics 3: a source signalled by a timer is performed in the next pass, even in a run that returns after it. */
 #include "trace.h"
 
 static Item a = {.name = "A"};

@@ -1,4 +1,4 @@
-/* Semantics 3: a timer made from a block keeps a copy of it and is called like any other. */
+/* Semantics 3: a timer created from a block keeps a copy of it and is called like any other. */
 #include "trace.h"
 
 static void test(void)

@@ -1,8 +1,9 @@
-/* trace.h - what the conformance programs share: an event log, items that log themselves, threads with handshakes.
+/* trace.h - helpers shared by all conformance programs: an event log, items that log themselves, threads with
+ * handshakes.
  *
- * A program prints only what was called, in which order, and with which result; never a time. CF names only: the same
- * file is compiled against Apple's CoreFoundation and against this library, and both must print the same.
- * Items are static and never released, unless their release is what the program shows. */
+ * A program prints only what was called, in which order, and with which result, but never a time. It uses CF names
+ * only: the same file is compiled against Apple's CoreFoundation and against this library, and both must print the
+ * same. Items are static and never released, unless the program is about their release. */
 #ifndef TRACE_H
 #define TRACE_H
 
@@ -31,7 +32,7 @@ static const double SOON = 0.05; /* a deadline that is meant to be reached */
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER;
 static char log_line[4096];
 
-/** Adds one word to the line. Any thread. */
+/** Adds a word to the line. Any thread. */
 __attribute__((format(printf, 1, 2), unused)) static void note(const char *format, ...)
 {
     va_list arguments;
@@ -45,7 +46,7 @@ __attribute__((format(printf, 1, 2), unused)) static void note(const char *forma
     va_end(arguments);
 }
 
-/** Prints "label: words" and begins a new line. */
+/** Prints "label: words" and starts a new line. */
 static inline void show(const char *label)
 {
     pthread_mutex_lock(&log_lock);
@@ -57,7 +58,7 @@ static inline void show(const char *label)
 
 static inline void check(const char *what, int truth) { note("%s=%s", what, truth ? "yes" : "no"); }
 
-/** The characters of a string, in one of a few buffers used in turn. */
+/** Returns the characters of a string, in one of a few buffers used in turn. */
 static inline const char *text(CFStringRef string)
 {
     static _Thread_local char buffers[8][64];
@@ -76,7 +77,7 @@ static inline const char *result_name(SInt32 result)
     return result >= 1 && result <= 4 ? names[result] : "?";
 }
 
-/** Runs and prints "label: trace -> result". */
+/** Runs the loop and prints "label: trace -> result". */
 static inline SInt32 run(const char *label, CFStringRef mode, double seconds, Boolean return_after_source)
 {
     SInt32 result = CFRunLoopRunInMode(mode, seconds, return_after_source);
@@ -85,7 +86,7 @@ static inline SInt32 run(const char *label, CFStringRef mode, double seconds, Bo
     return result;
 }
 
-/** Runs inside a callback: "[ trace ]result". */
+/** Runs the loop inside a callback and logs "[ trace ]result". */
 static inline SInt32 run_nested(CFStringRef mode, double seconds, Boolean return_after_source)
 {
     note("[");
@@ -99,12 +100,12 @@ static inline SInt32 run_nested(CFStringRef mode, double seconds, Boolean return
 typedef struct Item Item;
 struct Item {
     const char *name;
-    void (*action)(Item *item); /* what the callback does after it has logged the name; may be NULL */
+    void (*action)(Item *item); /* called by the callback after it has logged the name; may be NULL */
     CFRunLoopSourceRef source;
     CFRunLoopTimerRef timer;
     CFRunLoopObserverRef observer;
     int fd;    /* a port's eventfd */
-    int calls; /* how often it was called, this call included */
+    int calls; /* number of callbacks, including this one */
 };
 
 static inline void item_called(Item *item)
@@ -134,14 +135,14 @@ static inline void item_cancel(void *info, CFRunLoopRef loop, CFStringRef mode)
     note("cancel(%s,%s,%s)", ((Item *)info)->name, loop == HERE ? "here" : "elsewhere", text(mode));
 }
 
-/** A version-0 source in no loop. */
+/** Creates a version-0 source in no loop. */
 static inline CFRunLoopSourceRef create_source(Item *item, CFIndex order)
 {
     CFRunLoopSourceContext context = {.info = item, .perform = item_perform};
     return item->source = CFRunLoopSourceCreate(NULL, order, &context);
 }
 
-/** A version-0 source in no loop, which logs schedule and cancel as well. */
+/** Creates a version-0 source in no loop, which also logs schedule and cancel. */
 static inline CFRunLoopSourceRef create_scheduled_source(Item *item, CFIndex order)
 {
     CFRunLoopSourceContext context = {
@@ -149,7 +150,7 @@ static inline CFRunLoopSourceRef create_scheduled_source(Item *item, CFIndex ord
     return item->source = CFRunLoopSourceCreate(NULL, order, &context);
 }
 
-/** A version-0 source in the default mode of this thread's loop. */
+/** Creates a version-0 source in the default mode of this thread's loop. */
 static inline CFRunLoopSourceRef add_source(Item *item, CFIndex order)
 {
     CFRunLoopAddSource(HERE, create_source(item, order), MODE);
@@ -158,7 +159,7 @@ static inline CFRunLoopSourceRef add_source(Item *item, CFIndex order)
 
 static inline int item_port(void *info) { return ((Item *)info)->fd; }
 
-/** Reads the eventfd (which CF on Linux has emptied already: it does not block), logs and acts. */
+/** Reads the eventfd, logs and acts. (The read does not block although CF on Linux has already emptied the eventfd.) */
 static inline void item_port_perform(void *info)
 {
     eventfd_t value;
@@ -166,7 +167,7 @@ static inline void item_port_perform(void *info)
     item_called(info);
 }
 
-/** A version-1 source on an eventfd of its own, in no loop. */
+/** Creates a version-1 source with its own eventfd, in no loop. */
 static inline CFRunLoopSourceRef create_port(Item *item, CFIndex order)
 {
     item->fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -188,7 +189,7 @@ static inline void item_fire(CFRunLoopTimerRef timer, void *info)
     item_called(info);
 }
 
-/** A timer in no loop that fires after `delay` seconds and then every `interval` (0 = once). */
+/** Creates a timer in no loop that fires after `delay` seconds and then every `interval` seconds (0: once). */
 static inline CFRunLoopTimerRef create_timer(Item *item, double delay, double interval)
 {
     CFRunLoopTimerContext context = {.info = item};
@@ -202,7 +203,8 @@ static inline CFRunLoopTimerRef add_timer(Item *item, double delay, double inter
     return item->timer;
 }
 
-/** Says whether a repeating timer's next date lies ahead, within one interval, and on the grid start + k * interval. */
+/** Logs whether a repeating timer's next date is in the future, within one interval, and on the grid start + k *
+ * interval. */
 static inline void check_grid(const Item *item, double start, double interval)
 {
     double next = CFRunLoopTimerGetNextFireDate(item->timer), now = CFAbsoluteTimeGetCurrent();
@@ -241,7 +243,7 @@ static inline void item_observe(CFRunLoopObserverRef observer, CFRunLoopActivity
         item->action(item);
 }
 
-/** An observer in no loop; it logs its name with the activity behind it. */
+/** Creates an observer in no loop. It logs its name, followed by the activity. */
 static inline CFRunLoopObserverRef create_observer(Item *item, CFOptionFlags activities, Boolean repeats, CFIndex order)
 {
     CFRunLoopObserverContext context = {.info = item};
@@ -287,7 +289,7 @@ static inline pthread_t start_thread(void (*function)(void))
     return thread;
 }
 
-/** Runs the test on a thread of its own: on the main thread CF's loop also serves libdispatch and is never empty. */
+/** Runs the test on a separate thread: on the main thread CF's loop also serves libdispatch, and is never empty. */
 static inline int on_thread(void (*test)(void))
 {
     pthread_join(start_thread(test), NULL);
@@ -331,7 +333,7 @@ static inline void finish(Helper *helper)
         puts("the helper found no sleeping loop");
 }
 
-/** Runs while a helper acts on the sleeping loop; prints like run(). */
+/** Runs the loop while a helper acts on it as it sleeps; prints like run(). */
 static inline void run_with_helper(const char *label, double seconds, Boolean ras, void (*act)(CFRunLoopRef loop))
 {
     Helper helper;

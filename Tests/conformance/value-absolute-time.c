@@ -1,4 +1,4 @@
-/* Values: absolute time counts seconds since 2001-01-01 00:00 UTC and goes forward. */
+/* Values: absolute time counts seconds since 2001-01-01 00:00 UTC and advances. */
 #include "trace.h"
 
 int main(void)

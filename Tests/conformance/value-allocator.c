@@ -1,4 +1,4 @@
-/* Values: objects are made by the default allocator; the type of an allocator of one's own is known. */
+/* Values: objects are created by the default allocator; a custom allocator has the allocators' type. */
 #include "trace.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Values: what the functions that change an array make of it. */
+/* Values: the functions that change an array. */
 #include "trace.h"
 
 static CFMutableArrayRef array;

@@ -1,4 +1,4 @@
-/* Values: an array with kCFTypeArrayCallBacks retains its values and releases them when it goes. */
+/* Values: an array with kCFTypeArrayCallBacks retains its values and releases them when it is freed. */
 #include "trace.h"
 
 static void release(const void *info) { note("release(%s)", (const char *)info); }

@@ -1,4 +1,4 @@
-/* Values: sorting a part of an array, searching in a sorted one, applying a function to its values. */
+/* Values: sorting a part of an array, searching in a sorted array, applying a function to its values. */
 #include "trace.h"
 
 static CFComparisonResult compare(const void *one, const void *other, void *context)

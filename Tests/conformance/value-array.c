@@ -1,4 +1,4 @@
-/* Values: an array keeps its values in order; with kCFTypeArrayCallBacks it compares them, without it compares
+/* Values: an array keeps its values in order; with kCFTypeArrayCallBacks it compares values, without it compares
  * pointers. */
 #include "trace.h"
 

@@ -1,7 +1,7 @@
-/* Values: CFAutorelease gives back what it gets, which is there until the callback returns. */
+/* Values: CFAutorelease returns its argument, which is valid until the callback returns. */
 #include "trace.h"
 
-extern CFTypeRef CFAutorelease(CFTypeRef object); /* Apple's library for Linux has it, its headers hide it */
+extern CFTypeRef CFAutorelease(CFTypeRef object); /* exported by Apple's library, but not declared */
 
 static CFStringRef made(void) { return CFAutorelease(CFStringCreateWithFormat(NULL, NULL, CFSTR("number %d"), 7)); }
 

@@ -1,4 +1,4 @@
-/* Values: the numbers that programs write into files and compare with are Apple's. */
+/* Values: the numbers that programs write to files, or compare with, are the same as Apple's. */
 #include "trace.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Values: finding bytes in bytes, forwards and backwards, anywhere and at an end. */
+/* Values: finding bytes in data, forwards and backwards, anywhere and anchored. */
 #include "trace.h"
 
 static void find(CFDataRef data, const char *wanted, CFIndex start, CFIndex length, CFDataSearchFlags flags)

@@ -1,4 +1,4 @@
-/* Values: what the functions that change data make of it. */
+/* Values: the functions that change data. */
 #include "trace.h"
 
 static CFMutableDataRef data;

@@ -1,4 +1,4 @@
-/* Values: data around a buffer of the program's own. */
+/* Values: data that uses the program's own buffer. */
 #include "trace.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Values: data is a copy of its bytes, equal and hashing alike by content; it may be empty. */
+/* Values: data is a copy of its bytes; equality and hash depend on the contents; it may be empty. */
 #include "trace.h"
 
 int main(void)

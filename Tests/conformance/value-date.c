@@ -1,4 +1,4 @@
-/* Values: dates are points in time that can be compared and counted. */
+/* Values: dates are points in time that can be compared and subtracted. */
 #include "trace.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Values: when a dictionary retains and releases keys and values, with callbacks of the program's own. */
+/* Values: when a dictionary retains and releases keys and values, with the program's own callbacks. */
 #include "trace.h"
 
 static const void *retain(CFAllocatorRef allocator, const void *value)

@@ -1,4 +1,4 @@
-/* Values: loops, timers and observers are equal to themselves only, and to no object of another kind. */
+/* Values: loops, timers and observers are equal to themselves only, and to no object of another type. */
 #include "trace.h"
 
 static void test(void)

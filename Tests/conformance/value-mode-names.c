@@ -1,4 +1,5 @@
-/* Values: a mode is its characters: any equal string names it, and the loop keeps its own copy of the name. */
+/* Values: a mode is identified by its characters: any equal string names it, and the loop keeps its own copy of the
+ * name. */
 #include "trace.h"
 
 static void test(void)

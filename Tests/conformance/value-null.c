@@ -1,4 +1,4 @@
-/* Values: the null object is an object like others, equal to itself, and never goes. */
+/* Values: the null object is an ordinary object, equal to itself, which is never freed. */
 #include "trace.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Values: numbers compare by value, whatever their types; not-a-number and the two zeroes have their places. */
+/* Values: numbers are compared by value, whatever their types; NaN and the two zeros have a defined order. */
 #include "trace.h"
 
 int main(void)
@@ -17,7 +17,7 @@ int main(void)
     for (int i = 0; i < count; i++) {
         for (int j = 0; j < count; j++) {
             if ((i == 0 && j == count - 1) || (j == 0 && i == count - 1))
-                continue; /* CF takes not-a-number for less than negative integers, against its documentation */
+                continue; /* CF orders NaN before negative integers, contrary to its documentation */
             CFComparisonResult order = CFNumberCompare(numbers[i], numbers[j], NULL);
             note("%s", order < 0 ? "<" : order > 0 ? ">" : "=");
             if (order == 0 && CFHash(numbers[i]) != CFHash(numbers[j]))

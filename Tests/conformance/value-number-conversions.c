@@ -1,5 +1,5 @@
-/* Values: a number as another type, and whether something was lost. Where it was, what is left behind is not compared; nor
- * are 128 and 32768, which CF takes for -128 and -32768 without loss. */
+/* Values: converting a number to another type, and whether that is lossless. If not, the result is not compared; nor
+ * are 128 and 32768, which CF converts to -128 and -32768 and reports as lossless. */
 #include "trace.h"
 
 static void see(CFNumberRef number, const char *label)

@@ -1,4 +1,4 @@
-/* Values: how a number is stored, by the type it was made of. */
+/* Values: how a number is stored, depending on the type it was created from. */
 #include "trace.h"
 
 int main(void)

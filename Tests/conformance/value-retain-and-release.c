@@ -1,4 +1,4 @@
-/* Values: CFRetain gives back its argument; an object goes with the last of its references, in any order of threads. */
+/* Values: CFRetain returns its argument; an object is freed with its last reference, in any order of threads. */
 #include "trace.h"
 
 static CFRunLoopSourceRef source;

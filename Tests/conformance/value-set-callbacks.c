@@ -1,4 +1,4 @@
-/* Values: when a set retains and releases its values, with callbacks of the program's own. */
+/* Values: when a set retains and releases its values, with the program's own callbacks. */
 #include "trace.h"
 
 static const void *retain(CFAllocatorRef allocator, const void *value)

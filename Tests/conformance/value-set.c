@@ -1,4 +1,4 @@
-/* Values: a set has each value once, and gives back the one it has. */
+/* Values: a set contains each value once, and returns the one it contains. */
 #include "trace.h"
 
 static void count(const void *value, void *context)

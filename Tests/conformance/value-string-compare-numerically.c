@@ -1,5 +1,5 @@
-/* Values: CFStringCompare with kCFCompareNumerically takes digits for the number they stand for, alone and with the flags
- * that it can be combined with. */
+/* Values: CFStringCompare with kCFCompareNumerically compares digits by the number they represent, alone and
+ * combined with other flags. */
 #include "trace.h"
 
 static const char texts[] = ",0,00,1,01,001,2,9,10,010,a,a0,a1,a01,a2,a10,a10b,a2b,a02b,A2,A10,1a,01a,1b,2a,10a,"

@@ -1,4 +1,4 @@
-/* Values: strings from bytes in each encoding, and bytes of strings. */
+/* Values: creating strings from bytes in each encoding, and bytes from strings. */
 #include "trace.h"
 
 static const struct {
@@ -40,8 +40,7 @@ int main(void)
             show(encodings[i].name);
             CFDataRef data = CFStringCreateExternalRepresentation(NULL, texts[t], encodings[i].encoding, '?');
             CFStringRef back = CFStringCreateFromExternalRepresentation(NULL, data, encodings[i].encoding);
-            if (t !=
-                2) /* a character that is missing in the encoding and has two UTF-16 units is one or two bytes in CF */
+            if (t != 2) /* a missing character that has two UTF-16 units becomes one or two bytes in CF */
                 note("%ld bytes, %s", (long)CFDataGetLength(data), text(back));
             CFRelease(data);
             CFRelease(back);

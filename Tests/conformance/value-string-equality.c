@@ -1,4 +1,4 @@
-/* Values: strings are equal, and hash alike, by their characters, however they were made. */
+/* Values: equality and hash of strings depend on their characters, however the strings were created. */
 #include "trace.h"
 
 int main(void)

@@ -1,4 +1,4 @@
-/* Values: finding in strings, splitting them, and comparing without regard to case. */
+/* Values: searching in strings, splitting them, and comparing them case-insensitively. */
 #include "trace.h"
 
 static void find(const char *where, const char *what)

@@ -1,4 +1,4 @@
-/* Values: strings made by a format, with numbers, C strings and objects. */
+/* Values: strings created from a format, with numbers, C strings and objects. */
 #include "trace.h"
 
 static void see(const char *label, CFStringRef string)

@@ -1,4 +1,5 @@
-/* Values: strings from bytes in other encodings than UTF-8, with and without a mark of byte order, and C strings of them. */
+/* Values: strings from bytes in encodings other than UTF-8, with and without a byte order mark, and C strings from
+ * them. */
 #include "trace.h"
 
 static void make(const char *label, CFStringEncoding encoding, const void *bytes, CFIndex count)

@@ -1,4 +1,5 @@
-/* Values: ranges of a string that cut a surrogate pair, and a pair that the encoding lacks, with little room and enough. */
+/* Values: ranges of a string that split a surrogate pair, and a pair that the encoding lacks, with small and
+ * sufficient buffers. */
 #include "trace.h"
 
 int main(void)

@@ -1,4 +1,5 @@
-/* Values: what a string begins and ends with, what number it is, how many bytes it can need, and as data. */
+/* Values: prefixes and suffixes of strings, their numeric values, their maximum size in bytes, and conversion to
+ * data. */
 #include "trace.h"
 
 int main(void)

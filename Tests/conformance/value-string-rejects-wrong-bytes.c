@@ -1,4 +1,4 @@
-/* Values: bytes that are not in the encoding make no string. */
+/* Values: no string is created from bytes that are invalid in the encoding. */
 #include "trace.h"
 
 int main(void)

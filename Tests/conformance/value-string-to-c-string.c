@@ -1,4 +1,4 @@
-/* Values: GetLength counts UTF-16 units; GetCString copies all or nothing, with room for the final 0. */
+/* Values: GetLength counts UTF-16 units; GetCString copies all or nothing, and needs room for the final 0. */
 #include "trace.h"
 
 static void show_string(const char *label, CFStringRef string)

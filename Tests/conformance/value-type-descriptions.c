@@ -1,4 +1,4 @@
-/* Values: every kind of object has a name, and so have allocators; what is no kind has none. */
+/* Values: every type of object has a name, and so have allocators; an unknown type has none. */
 #include "trace.h"
 
 static void name_of(CFTypeID type)

@@ -1,4 +1,4 @@
-/* Values: every kind of object has its own type identifier, which its objects report. */
+/* Values: every type of object has its own type identifier, which its objects report. */
 #include "trace.h"
 
 static void test(void)

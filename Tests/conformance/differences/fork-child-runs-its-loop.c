@@ -1,4 +1,5 @@
-/* Difference 5: after fork() the child may go on using its own loop (CF hangs in it: its timeout thread is gone). */
+/* Difference 5: after fork() the child may continue to use its own loop (CF hangs in it: its timeout thread is
+ * missing). */
 #include "../trace.h"
 
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-/* Difference 7: a timed run starts no thread of its own (CF: libdispatch threads for the timeout). */
+/* Difference 7: a timed run starts no thread (CF: libdispatch threads for the timeout). */
 #include "../trace.h"
 
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* Difference 6: without free file descriptors a loop fails or does without, and the process lives (CF aborts). */
+/* Difference 6: without free file descriptors a loop fails or works without them, and the process lives (CF aborts). */
 #include "../trace.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-/* Difference 2: the loop never reads a version-1 source's descriptor (CF on Linux eats 8 bytes of it before
+/* Difference 2: the loop never reads a version-1 source's descriptor (CF on Linux reads 8 bytes from it before
  * perform). */
 #include "../trace.h"
 

@@ -1,4 +1,4 @@
-/* Difference 2: a version-1 source performs again as long as its descriptor is ready (CF on Linux: only once per
+/* Difference 2: a version-1 source performs again while its descriptor is ready (CF on Linux: only once per
  * arrival). */
 #include "../trace.h"
 

@@ -1,4 +1,4 @@
-/* Difference 0: a version-1 source that is ready when the loop comes to it is performed without BeforeWaiting and
+/* Difference 0: a version-1 source that is ready when the loop checks it is performed without BeforeWaiting and
  * AfterWaiting. */
 #include "../trace.h"
 

@@ -1,4 +1,5 @@
-/* Difference 10: another thread invalidates the last item of a sleeping loop: Finished (CF: it sleeps on, TimedOut). */
+/* Difference 10: if another thread invalidates the last item of a sleeping loop, the run is Finished (CF: it sleeps
+ * on, TimedOut). */
 #include "../trace.h"
 
 static Item a = {.name = "A"}, p = {.name = "P"}, t = {.name = "T"};

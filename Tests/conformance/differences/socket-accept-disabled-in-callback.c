@@ -1,4 +1,4 @@
-/* Difference 14: a callback that its own callback disables stays disabled, also accept (CF enables accept again by
+/* Difference 14: a callback disabled within itself stays disabled, even accept (CF enables accept again because of
  * its flag). */
 #include "../socket.h"
 

@@ -1,5 +1,5 @@
-/* Difference 7: a client is accepted when its callback is made (CF accepts at once, and loses the descriptor if the
- * socket is then invalidated). */
+/* Difference 7: a client is accepted when its callback is made (CF accepts immediately, and leaks the descriptor if
+ * the socket is then invalidated). */
 #include "../socket.h"
 
 static void test(void)

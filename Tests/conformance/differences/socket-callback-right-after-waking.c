@@ -1,5 +1,5 @@
-/* Difference 7: a socket that wakes the loop is called back right after AfterWaiting (CF: in the next pass, for its
- * source is of version 0). */
+/* Difference 7: a socket that wakes the loop is called back right after AfterWaiting (CF: in the next pass, because
+ * its source has version 0). */
 #include "../socket.h"
 
 static int woken;

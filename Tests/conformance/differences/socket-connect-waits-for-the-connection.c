@@ -1,5 +1,5 @@
-/* Difference 13: a connect callback is made when the connection is, also if the source is in the loop before (CF
- * makes it at once, because an unconnected socket polls as writable). */
+/* Difference 13: the connect callback is made once the connection is established, even if the source was added
+ * before (CF makes it immediately, because an unconnected socket polls as writable). */
 #include "../socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Difference 7: bytes are read when their callback is made (CF reads as soon as they come, without limit, also
- * while no run serves the mode). */
+/* Difference 7: bytes are read when their callback is made (CF reads them as soon as they arrive, without limit,
+ * even while no run serves the mode). */
 #include "../socket.h"
 
 static int waiting(int fd)

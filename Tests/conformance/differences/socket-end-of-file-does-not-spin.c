@@ -1,5 +1,5 @@
-/* Difference 9: at the end of the stream the read callback comes once more, and then not by its flag alone, but
- * when it is enabled (CF: in every pass). */
+/* Difference 9: at the end of the stream the read callback is made once more; afterwards the flag alone does not
+ * repeat it, only enabling it does (CF: in every pass). */
 #include "../socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Difference 9: a read callback that does not read is repeated while bytes are left, but told only once of the end
- * (CF: in every pass). */
+/* Difference 9: a read callback that does not read is repeated while bytes are left, but the end is reported only
+ * once (CF: in every pass). */
 #include "../socket.h"
 
 static void test(void)

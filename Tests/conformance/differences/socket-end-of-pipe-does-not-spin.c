@@ -1,4 +1,4 @@
-/* Difference 9: the end of a pipe is one read callback, as that of a socket (CF: one in every pass). */
+/* Difference 9: the end of a pipe causes one read callback, like that of a socket (CF: one in every pass). */
 #include "../socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Difference 7: sockets are watched by the loop that has their source (CF: by a thread of its own, which the first
- * CFSocket of a process starts). */
+/* Difference 7: sockets are watched by the loop that contains their source (CF: by a separate thread, started by the
+ * first CFSocket of a process). */
 #include "../socket.h"
 
 #include <dirent.h>

@@ -1,5 +1,5 @@
-/* Difference 18: sockets of different order take turns in runs that return after one source (CF serves the lowest order
- * each time, as long as it is ready). */
+/* Difference 18: sockets of different order take turns in runs that return after one source (CF serves the lowest
+ * order every time, while it is ready). */
 #include "../socket.h"
 
 static void test(void)

@@ -1,5 +1,5 @@
-/* Difference 7: a callback is made for what is ready and enabled now (CF also for what its thread saw earlier:
- * bytes that are gone, a type that was disabled since). */
+/* Difference 7: a callback is made for what is ready and enabled now (CF also makes it for what its thread noticed
+ * earlier: bytes that have been read since, a type that has been disabled since). */
 #include "../socket.h"
 
 static void test(void)

@@ -1,6 +1,7 @@
-/* Difference 13: a socket that is in the loop before it is connected hears nothing of reading until there is something to
- * read, also if its write callback comes in each pass (CF has seen the unconnected socket poll as readable: a read callback
- * comes once, with nothing to read, and a data callback with no bytes, which ends the socket). */
+/* Difference 13: a socket that is added before it is connected gets no read or data callback until there is
+ * something to read, even if its write callback is made in each pass. (In CF the unconnected socket polled as
+ * readable: a read callback is made once, with nothing to read, or a data callback without bytes, which invalidates
+ * the socket.) */
 #include "../socket.h"
 
 static void connect_later(CFOptionFlags types, CFOptionFlags flags)

@@ -1,4 +1,4 @@
-/* Difference 12: SendData to a peer that has closed is an error (CF: SIGPIPE ends the process). */
+/* Difference 12: SendData to a peer that has closed returns an error (CF: SIGPIPE ends the process). */
 #include "../socket.h"
 
 #include <sys/wait.h>

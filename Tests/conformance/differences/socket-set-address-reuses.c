@@ -1,5 +1,5 @@
-/* Difference 12: a socket that is given an address to listen on gets it although connections that the server has closed are
- * still remembered there. (CF says that the address is in use, for a minute.) */
+/* Difference 12: a socket can be bound to an address for listening although the kernel still remembers closed
+ * connections there. (CF reports that the address is in use, for a minute.) */
 #include "../socket.h"
 
 static CFSocketRef listen_on(CFDataRef address)

@@ -1,5 +1,5 @@
-/* Difference 9: an error of the connection that no connect callback tells is news for the write callback, and the write
- * fails. (CF takes the error from the kernel and tells it nobody: who waits for room waits for ever.) */
+/* Difference 9: a connection error that no connect callback reports causes a write callback, and the write fails.
+ * (CF clears the error in the kernel and does not report it: a program that waits for room waits without limit.) */
 #include "../socket.h"
 
 static void test(void)

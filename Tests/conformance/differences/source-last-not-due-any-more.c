@@ -1,5 +1,5 @@
-/* Difference 16: a pass that performed a source is followed by another without sleep, also if the last of the signalled
- * sources was not due any more (CF: then the loop sleeps, even if a source was signalled meanwhile). */
+/* Difference 16: a pass that performed a source is followed by another one without sleep, even if the last of the
+ * signalled sources was no longer due. (CF: the loop sleeps then, even if a source was signalled in the meantime.) */
 #include "../trace.h"
 
 static CFRunLoopSourceRef first, last;

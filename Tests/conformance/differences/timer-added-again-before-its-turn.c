@@ -1,5 +1,5 @@
-/* Difference 15: a due timer that an earlier one of the pass removes from its only mode and adds again is new in the mode, so it
- * fires in the next pass (CF: in this one). */
+/* Difference 15: a due timer that an earlier timer of the pass removes from its only mode and adds again is new in
+ * the mode, so it fires in the next pass (CF: in this one). */
 #include "../trace.h"
 
 static Item first = {.name = "first"}, second = {.name = "second"};

@@ -1,6 +1,7 @@
-/* Difference 15: due timers fire by date in the modes that they are in. One that an earlier one of the pass moves to another
- * mode does not fire in the mode that it has left (CF: it fires, since it is still in some mode of the loop). One that a
- * nested run's timer adds to the nested run's mode fires there (CF: in the outer run, where it has a turn). */
+/* Difference 15: due timers fire by date in the modes that contain them. A timer that an earlier one of the pass
+ * moves to another mode does not fire in the mode it has left (CF: it fires, since it is still in some mode of the
+ * loop). A timer that a timer of a nested run adds to the nested run's mode fires there (CF: in the outer run, whose
+ * pass includes it). */
 #include "../trace.h"
 
 static Item first = {.name = "first"}, second = {.name = "second"}, third = {.name = "third"};

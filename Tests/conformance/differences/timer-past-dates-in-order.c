@@ -1,5 +1,5 @@
-/* Difference 15: timers that are due fire in the order of their dates, be these past when the timers are made (CF: in the
- * order in which such timers were made); also in a run nested in the timer that makes them. */
+/* Difference 15: due timers fire in the order of their dates, even of dates that were past when the timers were
+ * created (CF: in the order of creation); also in a run nested in the timer that creates them. */
 #include "../trace.h"
 
 static void fired(CFRunLoopTimerRef timer, void *info)

@@ -1,4 +1,5 @@
-/* Difference 4: a timer whose tolerance reaches to another's date shares its wake-up (CF on Linux: two wake-ups). */
+/* Difference 4: a timer whose tolerance extends to another timer's date shares its wake-up (CF on Linux: two
+ * wake-ups). */
 #include "../trace.h"
 
 static void test(void)

@@ -1,4 +1,4 @@
-/* Difference 4: a tolerance is stored, and for a repeating timer clamped to half its interval (CF on Linux ignores
+/* Difference 4: a tolerance is stored, and clamped to half the interval of a repeating timer (CF on Linux ignores
  * it). */
 #include "../trace.h"
 

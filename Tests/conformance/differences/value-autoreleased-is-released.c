@@ -1,7 +1,8 @@
-/* Difference 17: what was autoreleased in a callback is released at the end of the pass. (CF on Linux never releases it.) */
+/* Difference 17: an object autoreleased in a callback is released at the end of the pass. (CF on Linux never
+ * releases it.) */
 #include "../trace.h"
 
-extern CFTypeRef CFAutorelease(CFTypeRef object); /* Apple's library for Linux has it, its headers hide it */
+extern CFTypeRef CFAutorelease(CFTypeRef object); /* exported by Apple's library, but not declared */
 
 static void freed(const void *info) { note("%s", (const char *)info); }
 

@@ -1,13 +1,13 @@
-/* acts.h - what a program may do with a loop and its items at any time, and a random choice of that. */
+/* acts.h - what a program may do with a loop and its items at any time, and a random choice among these acts. */
 #ifndef ACTS_H
 #define ACTS_H
 
 #include "life.h"
 
-/** Runs a mode, nested or not, and says how that ended. */
+/** Runs a mode, nested or not, and prints the result. */
 static void run_some_mode(void)
 {
-    /* A wake-up that a nested run has used up is difference 11. */
+    /* A wake-up consumed by a nested run is difference 11. */
     if (depth == life.deepest || in_batch || (woken && !life.waits))
         return;
     unsigned mode = pick(MODES), one = pick(2);
@@ -28,7 +28,7 @@ static void run_some_mode(void)
     depth--;
     only_one = outer;
     passes = outer_passes;
-    woken = outer_woken || wakes != outer_wakes; /* a nested run gives it on: difference 11 */
+    woken = outer_woken || wakes != outer_wakes; /* a nested run passes it on: difference 11 */
 }
 
 static void perform_block(void)
@@ -48,7 +48,8 @@ static void perform_block(void)
         CFRelease(where);
 }
 
-/** Asked to remove a source, CoreFoundation removes one that equals it, and calls the cancel callback of the other. */
+/** Whether removing a source would remove an equal one: CoreFoundation does that, and calls the cancel callback of
+ * the other. */
 static int would_remove_another(unsigned s, unsigned where)
 {
     unsigned other = s ^ 1;
@@ -78,7 +79,8 @@ static void change_source(unsigned how, unsigned s, unsigned where)
     one_mode = 0;
 }
 
-/* CoreFoundation does not find a common timer or observer that was removed from every single mode. */
+/* Whether the timer is in the mode. CoreFoundation does not find a common timer or observer that was removed from
+ * every single mode. */
 static int timer_is_in(unsigned t, unsigned where)
 {
     int modes_of = 0;
@@ -94,8 +96,9 @@ static int observer_is_in(unsigned o, unsigned where)
     return modes_of > 0 && CFRunLoopContainsObserver(HERE, observers[o], modes[where]);
 }
 
-/** Of timers of equal past dates CoreFoundation fires that first which was set first; here it is the one that was added first. So
- * this is done at once, and once only. */
+/** Whether the timer may be added. Of timers with equal past dates, CoreFoundation first fires the one whose date
+ * was set first; this library, the one that was added first. So the date is set immediately before adding, and only
+ * once. */
 static int may_join(unsigned t)
 {
     for (unsigned i = 0; i < MODES; i++)
@@ -141,7 +144,7 @@ static void change_observer(unsigned how, unsigned o, unsigned where)
     }
 }
 
-/** Adds, removes, renews or asks about a source, a timer or an observer. */
+/** Adds, removes, replaces or queries a source, a timer or an observer. */
 static void change_item(unsigned what, unsigned how, unsigned where)
 {
     unsigned s = pick(SOURCES), t = pick(TIMERS), o = pick(OBSERVERS);
@@ -184,21 +187,22 @@ static void change_one_port(unsigned how, unsigned p, unsigned where)
         ready[p] = 0, eventfd_read(descriptors[p], &value);
 }
 
-/** Makes a port ready, adds, removes or renews it, or reads what made it ready. Where ports are alike, all of them. */
+/** Makes a port ready, adds, removes or replaces it, or reads its descriptor. If ports are alike, does so for all of
+ * them. */
 static void change_port(unsigned how, unsigned p, unsigned where)
 {
     if (how < 4 && (due_timers() > 0 || woken || (!life.alike && ready_ports() > 0)))
         return;
     printf(" p%u.%u(%u)", p, how, where);
     if (how > 6)
-        memset(served, 0, sizeof served); /* some of those that are ready are not served then: which ones is open */
+        memset(served, 0, sizeof served); /* some of the ready ones are then not served, and it is unspecified which */
     if (!life.alike)
         change_one_port(how, p, where);
     for (unsigned each = 0; life.alike && each < (unsigned)life.ports; each++)
         change_one_port(how, each, where);
 }
 
-/** New timers that are due, all in one mode. */
+/** Replaces all timers by new ones that are due, in one mode. */
 static void make_all_due(unsigned first, unsigned where)
 {
     printf(" d%u...(%u)", first, where);
@@ -217,8 +221,8 @@ static int compare_names(const void *one, const void *two)
     return strcmp(*(const char *const *)one, *(const char *const *)two);
 }
 
-/** Beside ports a timer comes due only in the mode that runs, and then stays as it is. Where a due timer has fired in
- * another mode or was removed, CoreFoundation passes once for nothing and may end without looking at the ports. */
+/** With ports, a timer becomes due only in the mode that runs, and then stays unchanged. If a due timer has fired in
+ * another mode, or was removed, CoreFoundation makes an extra pass and may return without checking the ports. */
 static void make_due(unsigned t, unsigned where)
 {
     CFStringRef mode = CFRunLoopCopyCurrentMode(HERE);
@@ -234,7 +238,7 @@ static void make_due(unsigned t, unsigned where)
         CFRelease(mode);
 }
 
-/** Asks about modes and timers. */
+/** Queries modes and timers. */
 static void ask(unsigned what)
 {
     if (what == 0) {
@@ -261,10 +265,10 @@ static void ask(unsigned what)
         printf(" next=%d", CFRunLoopGetNextTimerFireDate(HERE, modes[pick(MODES)]) != 0);
 }
 
-/** Stops or wakes the loop, if CoreFoundation's wake-up is then the only thing that is pending. */
+/** Stops or wakes the loop, if CoreFoundation's wake-up is then the only pending event. */
 static void stop_or_wake(unsigned what)
 {
-    /* A wake-up on entering is for the pass that begins. CoreFoundation makes two. */
+    /* A wake-up in the Entry observer counts for the pass that begins. CoreFoundation makes two passes. */
     if (!may_wake() || (what == 0 && early == ENTERING))
         return;
     woken = early != LATE;
@@ -275,14 +279,14 @@ static void stop_or_wake(unsigned what)
 
 static void add_common_mode(unsigned mode)
 {
-    /* Common items come into a new mode in the order of CoreFoundation's hash table. */
+    /* Common items are added to a new mode in the order of CoreFoundation's hash table. */
     if (life.ties)
         return;
     printf(" common(%u)", mode);
     CFRunLoopAddCommonMode(HERE, modes[mode]);
 }
 
-/** One random thing that a program may do at any time. */
+/** Does one random thing that a program may do at any time. */
 static void act(void)
 {
     unsigned kind = pick(20);

@@ -1,17 +1,18 @@
-/* asleep-blocks.c - a random life of a loop that really sleeps, beside a second loop. Whenever all threads sleep, a third
- * one, the world, makes one thing happen: so a script is the same each time though three threads have a part in it. */
+/* asleep-blocks.c - a random life of a loop that really sleeps, and of a second loop. Whenever all threads sleep, a
+ * third thread, the world, causes one event. So a script is the same each time, although three threads take part in
+ * it. */
 #include "acts.h"
 #include "quiet.h"
 
 enum { STEPS = 8, MOST_EVENTS = 6 };
 
 static CFRunLoopRef loop, second_loop;
-static CFRunLoopSourceRef guest; /* of the second loop */
+static CFRunLoopSourceRef guest; /* in the second loop */
 static pthread_t thread, second_thread;
 static atomic_bool over;
 static int events;
 
-/* ---- The second loop: it says what it was called for ---- */
+/* ---- The second loop: it prints what it was called for ---- */
 
 static void perform_guest(void *info)
 {
@@ -54,7 +55,7 @@ static void add_due_timer(CFStringRef mode)
     due[t] = 1;
     CFRunLoopTimerSetNextFireDate(timers[t], past());
     CFRunLoopAddTimer(loop, timers[t], mode);
-    CFRunLoopTimerInvalidate(old); /* not before: here a run ends whose mode another thread empties */
+    CFRunLoopTimerInvalidate(old); /* last, because in this library a run ends when another thread empties its mode */
 }
 
 static void remove_something(CFStringRef mode)
@@ -70,7 +71,8 @@ static void remove_something(CFStringRef mode)
     CFRunLoopWakeUp(loop);
 }
 
-/** One thing that happens while the loop sleeps. What it does last wakes the loop, once: from then on that goes on. */
+/** Causes one event while the loop sleeps. Its last act wakes the loop, exactly once; from then on the loop
+ * continues. */
 static void happen(void)
 {
     unsigned what = pick(12), s = pick(SOURCES);
@@ -131,7 +133,7 @@ static void *script(void *seed)
     loop = HERE;
     begin();
     add_everywhere(kCFRunLoopBeforeTimers | kCFRunLoopExit, -1000000, clock_ticks);
-    fill_modes(); /* a run that sleeps in a mode that was emptied is difference 10 */
+    fill_modes(); /* a run that sleeps in a mode emptied meanwhile is difference 10 */
     pthread_create(&other, NULL, world, NULL);
     for (int step = 0; step < STEPS; step++) {
         printf("%lu.%d:", (unsigned long)(uintptr_t)seed, step);

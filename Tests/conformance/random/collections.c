@@ -1,5 +1,5 @@
-/* collections.c - random work on an array, a set, a dictionary and data. Prints what is in them after each step; unordered
- * ones by the members of the pool that they have. */
+/* collections.c - random operations on an array, a set, a dictionary and data. Prints their contents after each
+ * step; for unordered ones, which members of the pool they contain. */
 #include "pool.h"
 
 static CFComparisonResult by_place(const void *one, const void *two, void *context)

@@ -1,9 +1,9 @@
-/* life.h - a loop's random life: its items and what their callbacks print. Given its seed, a script is the same for each
- * library.
+/* life.h - a loop's random life: its items, and what their callbacks print. For a given seed, a script is the same
+ * with each library.
  *
- * What the reference leaves to chance does not occur, nor do the deliberate differences; each place that avoids
- * something says what. Above all: of a wake-up, due timers and ready ports CoreFoundation takes one in each pass, in the
- * order in which they came; so at most one of these kinds is pending at a time. */
+ * Scripts avoid whatever the reference leaves to chance, and the deliberate differences; each place that avoids
+ * something says what it is. The main one: of a wake-up, due timers and ready ports, CoreFoundation takes one in
+ * each pass, in the order of their arrival. So at most one of these kinds is pending at a time. */
 #ifndef LIFE_H
 #define LIFE_H
 
@@ -11,48 +11,49 @@
 
 enum { SOURCES = 5, PORTS = 3, TIMERS = 4, OBSERVERS = 4, MODES = 4, MOST_CALLS = 400 };
 
-/* What a script is about. */
+/* The options of a script. */
 static struct {
-    int waits;  /* runs have time; whoever waits is stopped by the warden, before it sleeps */
-    int warden; /* the warden does more than stopping: it makes one thing happen for which the run then sleeps */
-    int ports;  /* how many ports become ready at any time */
-    /* Several ports are in the same modes and ready together, and their numbers are not printed: of those that are ready any
-     * may go first. Else only one is ready at a time. */
+    int waits;  /* runs have time; before such a run would sleep, the warden stops it */
+    int warden; /* instead of only stopping the run, the warden may cause an event for which the run then sleeps */
+    int ports;  /* how many ports may become ready at any time */
+    /* Several ports are in the same modes and ready together, and their numbers are not printed, as any ready one
+     * may be the next. Otherwise only one is ready at a time. */
     int alike;
-    int due;     /* timers come due */
-    int clock;   /* each mode has an observer that knows when a pass begins */
+    int due;     /* timers become due */
+    int clock;   /* each mode has an observer that notices the beginning of a pass */
     int equals;  /* sources are compared by callbacks */
     int ties;    /* items have equal orders */
     int deepest; /* how many runs may be nested */
-    /* Nested runs sleep, and none only looks. Then wake-ups come together with other things, and how often the outer
-     * runs pass differs; so nothing happens that one pass more would notice: what is called before the loop sleeps does
+    /* Nested runs sleep, and none only polls. Wake-ups then coincide with other events, and the number of outer
+     * passes differs. So nothing happens that an extra pass would reveal: callbacks made before the loop sleeps do
      * not act, and no mode becomes empty. */
     int deep;
     double interval;
-    CFOptionFlags untold; /* activities that no observer is for */
+    CFOptionFlags untold; /* activities without an observer */
 } life;
 
 static CFRunLoopSourceRef sources[SOURCES], ports[PORTS];
 static CFRunLoopTimerRef timers[TIMERS];
 static CFRunLoopObserverRef observers[OBSERVERS];
-static CFStringRef modes[MODES + 1]; /* the last stands for the common ones */
+static CFStringRef modes[MODES + 1]; /* the last one stands for the common modes */
 static int scheduled[SOURCES], cancelled[SOURCES], is_in[SOURCES][MODES];
 static int descriptors[PORTS], ready[PORTS], served[PORTS], due[TIMERS];
 static int calls, depth, dates, blocks;
-/* The innermost run returns after a source was handled. */
+/* Whether the innermost run returns after a source was handled. */
 static int only_one;
-/* One of several sources performs: what it may not do is difference 16. */
+/* Whether one of several sources is being performed: what it may not do is difference 16. */
 static int in_batch;
-/* Between the beginning of a run or pass and its look at what is ready a wake-up counts, later it is ignored. */
+/* Between the beginning of a run or pass and its check for ready items a wake-up counts; later it is ignored. */
 static enum { LATE, EARLY, ENTERING } early;
-/* There was one, and no look since then. */
+/* Whether there was a wake-up without a check since then. */
 static int woken, wakes;
-/* Of the innermost run, that have begun. */
+/* The number of passes that the innermost run has begun. */
 static int passes;
-/* A schedule or cancel callback that comes now is the only one, and may act. (Those of several modes come in any order.) */
+/* Whether the next schedule or cancel callback is the only one, and so may act. (Those of several modes come in any
+ * order.) */
 static int one_mode;
 static CFAbsoluteTime base;
-/* Held by another thread that is changing the world: callbacks wait until it has done that. */
+/* Held by another thread while it changes the world: callbacks wait for it. */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
 
 static void act(void);
@@ -77,7 +78,7 @@ static int may_wake(void) { return !early || (life.clock && ready_ports() == 0 &
 
 /* ---- Callbacks ---- */
 
-/** What every callback does: it says so, and sometimes changes the world. */
+/** The common part of all callbacks: prints the call, and sometimes changes the world. */
 static void called(const char *kind, long number, int moment)
 {
     pthread_mutex_lock(&changing);
@@ -105,12 +106,12 @@ static int get_port(void *info) { return descriptors[(intptr_t)info]; }
 static void perform_port(void *info)
 {
     eventfd_t value;
-    eventfd_read(get_port(info), &value); /* CoreFoundation has done that */
+    eventfd_read(get_port(info), &value); /* CoreFoundation has already done that */
     ready[(intptr_t)info] = 0;
     served[(intptr_t)info]++;
     called("p", life.alike ? 0 : (long)(intptr_t)info, LATE);
 }
-/** Notes that a source is in a mode, or is not any more. */
+/** Records that a source was added to a mode, or removed from it. */
 static void note_place(void *info, CFStringRef mode, int is_there)
 {
     for (int i = 0; i < MODES; i++)
@@ -147,12 +148,12 @@ static void observe(CFRunLoopObserverRef observer, CFRunLoopActivity activity, v
     (void)observer;
     const CFRunLoopActivity late = kCFRunLoopAfterWaiting | kCFRunLoopExit;
     printf(" o%ld:%lx", (long)(intptr_t)info, (unsigned long)activity);
-    /* CoreFoundation has taken from the kernel what it is about to handle: nobody may meddle with it. */
+    /* CoreFoundation has fetched from the kernel what it is about to handle, so it must not be changed. */
     if (activity == kCFRunLoopAfterWaiting && (ready_ports() > 0 || due_timers() > 0))
         return;
     called("/", (long)depth, activity == kCFRunLoopEntry ? ENTERING : activity & late ? LATE : EARLY);
 }
-/** Each pass takes the wake-up that came before its end. */
+/** Notes that a pass consumes the wake-ups received before its end. */
 static void clock_ticks(CFRunLoopObserverRef observer, CFRunLoopActivity activity, void *info)
 {
     (void)observer, (void)info;
@@ -161,7 +162,7 @@ static void clock_ticks(CFRunLoopObserverRef observer, CFRunLoopActivity activit
     passes += activity == kCFRunLoopBeforeTimers;
 }
 
-/* ---- Making items ---- */
+/* ---- Creating items ---- */
 
 static CFAbsoluteTime past(void) { return base - 1e7 + (life.ties ? 0 : 1000.0 * dates++); }
 static CFAbsoluteTime future(void) { return base + 1e6 + 1000.0 * dates++; }
@@ -230,7 +231,7 @@ static void begin(void)
         observers[i] = make_observer(i);
 }
 
-/** A source that is never signalled keeps each mode from being empty. */
+/** Adds to each mode a source that is never signalled, to keep it from being empty. */
 static inline void fill_modes(void)
 {
     CFRunLoopSourceContext context = {.info = &life};
@@ -240,7 +241,7 @@ static inline void fill_modes(void)
     CFRelease(filler);
 }
 
-/** CoreFoundation keeps a wake-up that came in a run that did not look any more: this run takes it. */
+/** Consumes a wake-up that CoreFoundation has kept from the end of a run that no longer checked for it. */
 static inline void take_wakeup(void)
 {
     CFRunLoopSourceContext context = {.info = &life};
@@ -262,7 +263,8 @@ static void end(void)
 
 static int compare_counts(const void *one, const void *two) { return *(const int *)one - *(const int *)two; }
 
-/** How often each of the ports that are alike has performed, in ascending order. Nothing while some are ready. */
+/** Prints how often each of the ports that are alike was performed, in ascending order. Prints nothing while some
+ * are ready. */
 static inline void show_shares(void)
 {
     if (!life.alike || ready_ports() > 0)
@@ -273,7 +275,7 @@ static inline void show_shares(void)
     memset(served, 0, sizeof served);
 }
 
-/** In each mode an observer that is not part of the script. */
+/** Adds to each mode an observer that is not part of the script. */
 static void add_everywhere(CFOptionFlags activities, CFIndex order, CFRunLoopObserverCallBack callback)
 {
     CFRunLoopObserverRef observer = CFRunLoopObserverCreate(NULL, activities, true, order, callback, NULL);

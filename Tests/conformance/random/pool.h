@@ -47,13 +47,13 @@ static inline CFNumberRef make_number(void)
 {
     long long integer = (long long)pick_bits() * (pick(2) ? 1 : -1);
     if (integer >= -1 && integer <= 12)
-        integer += 20; /* CoreFoundation has one object for each of these, of a type of its own */
+        integer += 20; /* for these CoreFoundation has one object each, with its own type */
     int8_t i8 = (int8_t)(integer % 100 + (integer < 0 ? -20 : 20));
     int16_t i16 = (int16_t)(integer % 30000 + (integer < 0 ? -20 : 20));
     int32_t i32 = (int32_t)(integer % 2000000000 + (integer < 0 ? -20 : 20));
     double real = pick_double();
     if (!isfinite((float)real))
-        real = 3.25; /* one object for each in CoreFoundation */
+        real = 3.25; /* CoreFoundation has one object for each */
     float narrow = (float)real;
     switch (pick(6)) {
     case 0:
@@ -106,7 +106,7 @@ static inline CFTypeRef make_value(void)
     }
 }
 
-/** Where in the pool an object is; equal numbers may be one object in CoreFoundation. */
+/** Returns the object's position in the pool; in CoreFoundation equal numbers may be one object. */
 static inline int place(const void *value)
 {
     int is_number = value != NULL && CFGetTypeID(value) == CFNumberGetTypeID();

@@ -6,14 +6,14 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-/** Whether the kernel has put a thread to sleep. One that was woken counts as awake from then on, before it runs. */
+/** Whether the kernel has put a thread to sleep. A thread that was woken counts as awake even before it runs. */
 static int sleeps(const char *thread)
 {
     char path[64], line[128];
     snprintf(path, sizeof path, "/proc/self/task/%s/stat", thread);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0)
-        return 1; /* it has ended */
+        return 1; /* it has exited */
     ssize_t length = read(file, line, sizeof line - 1);
     close(file);
     if (length <= 0)
@@ -23,7 +23,7 @@ static int sleeps(const char *thread)
     return state == NULL || state[2] == 'S';
 }
 
-/** Whether every thread but the caller sleeps. */
+/** Whether every thread except the caller sleeps. */
 static int is_quiet(void)
 {
     char own[16];

@@ -1,4 +1,4 @@
-/* random.h - random choices that are the same everywhere, and the program around a script. */
+/* random.h - random choices that are the same everywhere, and the main function that runs scripts. */
 #ifndef RANDOM_H
 #define RANDOM_H
 
@@ -8,7 +8,7 @@
 
 static unsigned long long state;
 
-/** A number from 0 to below - 1. */
+/** Returns a number from 0 to below - 1. */
 static inline unsigned pick(unsigned below)
 {
     state += 0x9e3779b97f4a7c15ull;
@@ -18,8 +18,8 @@ static inline unsigned pick(unsigned below)
     return (unsigned)((bits ^ (bits >> 31)) >> 33) % below;
 }
 
-/** Runs a script on the main thread of a process of its own. CoreFoundation must not have been used: it does not survive a
- * fork. */
+/** Runs a script on the main thread of a new process. CoreFoundation must not have been used before, because it does
+ * not survive a fork. */
 static inline void run_in_process(unsigned long seed, void (*script)(unsigned long seed))
 {
     fflush(stdout);
@@ -35,7 +35,7 @@ static inline void run_in_process(unsigned long seed, void (*script)(unsigned lo
         abort();
 }
 
-/** PROGRAM FIRST COUNT: runs the scripts of COUNT seeds. */
+/** Runs the scripts of COUNT seeds; the arguments are PROGRAM FIRST COUNT. */
 static inline int run_scripts(int count, char **arguments, void (*script)(unsigned long seed))
 {
     unsigned long first = count > 1 ? strtoul(arguments[1], NULL, 10) : 1;

@@ -1,11 +1,11 @@
-/* script-blocks.c - a random life of sources, observers, blocks, timers and ports, each on a thread and so a loop of its
- * own. Prints every callback and every result. A run sleeps only for what has happened already, and what the end of a
- * thread calls is not looked at. */
+/* script-blocks.c - random lives of sources, observers, blocks, timers and ports, each in the loop of its own
+ * thread. Prints every callback and every result. A run sleeps only for events that have already happened, and
+ * callbacks at thread exit are not compared. */
 #include "acts.h"
 
 enum { STEPS = 40 };
 
-/** Makes one thing happen in the mode that is about to wait, so that it does not wait long. */
+/** Causes one event in the mode that is about to wait, so that it does not wait long. */
 static void end_the_wait(unsigned how, CFStringRef mode)
 {
     unsigned p = pick(PORTS), t = pick(TIMERS);
@@ -76,7 +76,7 @@ static void run_script(unsigned long seed)
     pthread_join(thread, NULL);
 }
 
-/** PROGRAM FIRST COUNT: of every sixteen scripts one runs on a main thread. */
+/** PROGRAM FIRST COUNT: of every sixteen scripts, one runs on a main thread. */
 int main(int count, char **arguments)
 {
     unsigned long first = strtoul(arguments[1], NULL, 10), behind = first + strtoul(arguments[2], NULL, 10);

@@ -1,8 +1,9 @@
-/* several-sockets.c - random work on a few sockets of different kinds in a loop: what comes, what is enabled and added. Prints every
- * callback. Between the steps CoreFoundation's own thread sees all that is ready.
+/* several-sockets.c - random work on a few sockets of different kinds in a loop: arriving data, enabling, adding.
+ * Prints every callback. Between the steps CoreFoundation's own thread notices everything that is ready.
  *
- * That thread reads and accepts ahead, and remembers what was ready (difference 7): what is left to be told of is not
- * enabled again, and nothing is disabled or removed. No connection ends (difference 9). */
+ * That thread reads and accepts ahead, and remembers what was ready (difference 7). So a callback is not enabled
+ * again while something is still to be reported, and nothing is disabled or removed. No connection ends (difference
+ * 9). */
 #include "../socket.h"
 #include "random.h"
 
@@ -11,15 +12,15 @@ enum { SOCKETS = 4, STEPS = 12, WORDS = 16 };
 typedef struct {
     Sock sock;
     CFOptionFlags types;
-    int kind;    /* a stream that is read, a stream of data, datagrams that are read, a listener */
-    int pending; /* bytes or clients of which there was no callback yet */
-    int is_told; /* there is no further callback before the type is enabled again */
+    int kind;    /* a stream with read or with data callbacks, datagrams with read callbacks, a listener */
+    int pending; /* bytes or clients without a callback so far */
+    int is_told; /* no further callback is made until the type is enabled again */
     struct sockaddr_un address;
 } End;
 
 static End ends[SOCKETS];
-/* What was called since the last line. Of several that are ready CoreFoundation takes the lowest order, and here they take
- * turns: so the words are sorted before they are printed. */
+/* The callbacks since the last line. Of several ready sockets CoreFoundation serves the lowest order, and this
+ * library lets them take turns. So the words are sorted before they are printed. */
 static char words[WORDS][16];
 static int word_count;
 
@@ -77,7 +78,7 @@ static void end_end(End *end)
         close(end->sock.far);
 }
 
-/** Something comes from the other end. */
+/** Sends something from the other end. */
 static void send_some(End *end)
 {
     int count = 1 + (int)pick(4);
@@ -117,7 +118,7 @@ static void change(End *end)
 
 static int compare_words(const void *one, const void *two) { return strcmp(one, two); }
 
-/** Runs a mode until nothing comes, or what comes will not end. */
+/** Runs a mode until no callback is made, or until they would not end. */
 static void serve(CFStringRef mode)
 {
     int runs = 0;
@@ -150,7 +151,7 @@ static void script(unsigned long seed)
         end_end(&ends[i]);
 }
 
-/** In a process of its own: settle() needs a new descriptor number each time. */
+/** Runs in a new process: settle() needs an unused descriptor number each time. */
 static void run_one(unsigned long seed) { run_in_process(seed, script); }
 
 int main(int count, char **arguments) { return run_scripts(count, arguments, run_one); }

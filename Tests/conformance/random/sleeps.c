@@ -1,14 +1,15 @@
-/* sleeps.c - random timers that a loop really sleeps for, and runs that really time out, nested ones too. Many scripts at
- * once, each on a thread of its own.
+/* sleeps.c - random timers for which a loop really sleeps, and runs that really time out, including nested ones.
+ * Many scripts run at the same time, each on its own thread.
  *
- * A script prints the same however late its thread is: every date of a run lies before the run's end or ages behind it,
- * after the moment in which it is set (CoreFoundation forgets those that are past: difference 15), and none occurs twice
- * (CoreFoundation rounds each anew). Observers hear when runs begin and end, not how often they pass. */
+ * A script prints the same however late its thread is. Every date in a run is before the end of the run or far after
+ * it, and later than the moment at which it is set (CoreFoundation forgets past dates: difference 15). No date
+ * occurs twice (CoreFoundation rounds each one separately). Observers report the beginnings and ends of runs, not
+ * the number of passes. */
 #include "../trace.h"
 
 enum { TIMERS = 6, SCRIPTS_AT_ONCE = 24, STEPS = 3, DEEPEST = 2 };
 
-/* A run, perhaps inside another. */
+/* A run, perhaps nested in another one. */
 typedef struct {
     CFRunLoopTimerRef timers[TIMERS];
     unsigned last, last_date; /* index and number of the timer that is due last */
@@ -42,7 +43,7 @@ static void perform(void *info)
     fprintf(script->out, " s");
 }
 
-/** What a timer does may not depend on which others were due with it. A run that has no end is stopped by the last one. */
+/** A timer's actions may not depend on which others were due with it. An endless run is stopped by the last timer. */
 static void fire(CFRunLoopTimerRef timer, void *info)
 {
     unsigned place = (unsigned)(intptr_t)info, what = pick(6), another = pick(TIMERS);
@@ -64,7 +65,7 @@ static void observe(CFRunLoopObserverRef observer, CFRunLoopActivity activity, v
     fprintf(script->out, " o%lx", (unsigned long)activity);
 }
 
-/** Timers at different dates from 10 ms on, in any order; at once again if that took too long. */
+/** Creates timers at different dates from 10 ms on, in any order. Starts over immediately if that took too long. */
 static void make_timers(CFStringRef mode, unsigned count)
 {
     Level *level = &script->levels[script->depth - 1];
@@ -91,13 +92,13 @@ static void make_timers(CFStringRef mode, unsigned count)
     } while (CFAbsoluteTimeGetCurrent() > start + 0.009);
 }
 
-/** A run that lasts longer than its timers, or until the last of them stops it. */
+/** Starts a run that lasts longer than its timers, or that the last timer stops. */
 static void run_some_mode(void)
 {
     CFStringRef mode = script->depth == 0 ? MODE : OTHER;
     Level *level = &script->levels[script->depth++];
     unsigned one = pick(2), count = pick(TIMERS + 1);
-    /* A thread that is late may find its time over when the first of several timers has fired. */
+    /* On a late thread, the time may have elapsed when the first of several timers has fired. */
     level->is_endless = count > 1 || (count == 1 && pick(2));
     level->last = level->last_date = TIMERS;
     make_timers(mode, count);

@@ -1,10 +1,10 @@
-/* A CFSocket of every set of types on a connection of every kind: connected, connecting for ever, refused or reset,
- * listening, or one that is always there (datagrams). At random: its flags, what is enabled and disabled before and after
- * it is in a loop, and when there is room to write, something to read, a client, or an error.
+/* A CFSocket with every set of callback types on every kind of connection: connected, connecting without end,
+ * refused or reset, listening, or connectionless (datagrams). At random: its flags, what is enabled and disabled
+ * before and after it is added to a loop, and when there is room to write, something to read, a client, or an error.
  *
- * CoreFoundation remembers what its thread has seen, whatever is disabled later (difference 7). So nothing is changed while
- * something is ready: the connection begins with a full buffer, and everything that is ready is called back before the next
- * change. */
+ * CoreFoundation remembers what its thread has noticed, even if that is disabled later (difference 7). So nothing is
+ * changed while something is ready: the connection begins with a full buffer, and everything that is ready is called
+ * back before the next change. */
 #include "../socket.h"
 #include "random.h"
 
@@ -17,7 +17,7 @@ static unsigned long seed;
 static int line, kind;
 static bool is_over;
 static int clients[ROUNDS], client_count;
-static int deaf;   /* listens, and answers nobody: its queue of clients is full */
+static int deaf;   /* listens, but accepts no client: its backlog is full */
 static int nobody; /* bound, but does not listen */
 
 static void show_line(const char *what)
@@ -90,9 +90,9 @@ static void make_connection(void)
     }
 }
 
-/* -- What happens to it -- */
+/* -- Events on the connection -- */
 
-/** Returns when what was sent is in the other end's buffer, or was read from there: CF reads ahead. */
+/** Waits until the sent data is in the other end's buffer, or was read from it: CF reads ahead. */
 static void await_arrival(int fd)
 {
     int left;
@@ -109,7 +109,7 @@ static void hear(Sock *called, CFSocketCallBackType type)
         has_heard_of_connection = true;
 }
 
-/** Difference 9: an error that no connect callback tells is news for the write callback. */
+/** Difference 9: whether an error that no connect callback reports causes a write callback. */
 static bool hears_of_errors(void)
 {
     bool tells = (types & CONNECT) && (types & READING) != ACCEPT && !has_heard_of_connection;
@@ -153,7 +153,7 @@ static void happen(void)
     }
 }
 
-/* Everything that is ready is called back; a socket that goes on without end is not changed any more. */
+/* Calls back everything that is ready. A socket whose callbacks do not end is not changed any further. */
 static void call_back(void)
 {
     for (int calls = 0; calls < MOST_CALLS; calls++) {
@@ -182,7 +182,7 @@ static void play(void)
     if (kind == REFUSED && !hears_of_errors())
         types &= ~(CFOptionFlags)WRITE;
     make_connection();
-    /* A number that was not used before: CF's thread may be waiting for the old ones. */
+    /* An unused number, because CF's thread may be waiting for the used ones. */
     int fd = fcntl(sock.fd, F_DUPFD_CLOEXEC, 40 + (int)(seed % 400));
     require(fd >= 0);
     close(sock.fd);
@@ -191,7 +191,7 @@ static void play(void)
     if (pick(2)) {
         CFOptionFlags flags = CLOSES | some_flags[pick(sizeof some_flags / sizeof *some_flags)];
         if (kind == REFUSED)
-            flags &= ~(CFOptionFlags)CONNECT; /* CF takes the error, and tells it nobody */
+            flags &= ~(CFOptionFlags)CONNECT; /* CF clears the error without reporting it */
         note("flags %lu", flags);
         CFSocketSetSocketFlags(sock.socket, flags);
     }

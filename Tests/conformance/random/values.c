@@ -1,9 +1,9 @@
-/* values.c - what random strings, numbers, dates and data are to each other and to formats. Prints every result. */
+/* values.c - comparing, converting and formatting random strings, numbers, dates and data. Prints every result. */
 #include "pool.h"
 
 static void number_steps(CFNumberRef number)
 {
-    /* Not those of 8 and 16 bits: difference 2 of RLNumber.h. */
+    /* Not the 8-bit and 16-bit types: difference 2 of RLNumber.h. */
     static const CFNumberType types[] = {
         kCFNumberSInt32Type, kCFNumberSInt64Type,  kCFNumberFloat32Type,   kCFNumberFloat64Type,
         kCFNumberIntType,    kCFNumberLongType,    kCFNumberLongLongType,  kCFNumberFloatType,
@@ -24,7 +24,7 @@ static void number_steps(CFNumberRef number)
 static void string_steps(CFStringRef one, CFStringRef two)
 {
     char buffer[80] = "?";
-    CFIndex size = 2 + (CFIndex)pick(20); /* with 1 CoreFoundation writes nothing and calls that a success */
+    CFIndex size = 2 + (CFIndex)pick(20); /* for size 1 CoreFoundation writes nothing and reports success */
     int fits = CFStringGetCString(one, buffer, size, kCFStringEncodingUTF8);
     printf(" len %ld fits %ld %d", (long)CFStringGetLength(one), (long)size, fits);
     if (fits)
