@@ -1,6 +1,6 @@
-/* Adding timers and descriptors to a loop that may sleep: it never sleeps without knowing them; and writes to the eventfd are counted.
- * Code: Sources/RunLoopCore/Loop/Run.swift (sleep), RunLoop.swift (adjustSleep), RunLoop+Timers.swift (enqueue), RunLoop+Sources.swift (add),
- * RunLoop+Lifetime.swift (close), with wake-word.inc.pml for waking.
+/* Adding timers and descriptors to a loop that may be asleep: it never sleeps without taking them into account, and writes to the eventfd are
+ * counted. Code: Sources/RunLoopCore/Loop/Run.swift (sleep), RunLoop.swift (adjustSleep), RunLoop+Timers.swift (enqueue), RunLoop+Sources.swift
+ * (add), RunLoop+Lifetime.swift (close), with wake-word.inc.pml for waking.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -23,14 +23,15 @@
  * exit: sum >= 0                 EventDescriptor.drain: reads until all have arrived    kernel    write(wakeDescriptor, 1)
  * exit: closed                   close(wakeDescriptor)                                  kernel    no write comes after this
  *
- * Properties. (1) When the loop falls asleep, and when an adding call returns while it sleeps, the sleep's limit and target know everything of its mode
- * whose adding call has returned. (2) The loop never sleeps for ever with an adjustment or a wake-up pending, or on the wrong limit (Quiescence). (3) owed: a
- * wake-up gets its pass in each activation; an adjustment does not use it up. (4) At most one system call per sleep. (5) When the thread ends, the sum of the
- * eventfd is the number of sleeps in epoll that a waker ended: neither less (drain would wait for ever) nor more (a write would go to a closed descriptor).
+ * Properties. (1) When the loop falls asleep, and when an adding call returns while it sleeps, the sleep's limit and target account for every item of
+ * its mode whose adding call has returned. (2) The loop never sleeps without limit while an adjustment or a wake-up is pending, and never on a wrong
+ * limit (Quiescence). (3) owed: a wake-up gets its pass in each activation; an adjustment does not consume it. (4) At most one system call per sleep.
+ * (5) When the thread exits, the sum of the eventfd is the number of sleeps in epoll that a waker ended: neither less (drain would wait without
+ * limit) nor more (a write would go to a closed descriptor).
  *
- * Time: timers 1 and 2 are due at 1 and 2; `now` moves only when a sleep times out. NEVER: no timer. The descriptor's loop side may be removed in a pass, so
- * that sleeps in epoll and on the word follow each other. A callback of a pass, or an observer of waiting, runs the loop again in a mode that has
- * timer 2 only: other threads do not know which mode sleeps.
+ * Time: timers 1 and 2 are due at 1 and 2; `now` advances only when a sleep times out. NEVER: no timer. The descriptor's loop side may be removed in
+ * a pass, so that sleeps in epoll and on the word alternate. A callback of a pass, or a BeforeWaiting observer, runs the loop again in a mode that
+ * contains only timer 2: other threads do not know which mode sleeps.
  */
 #define COUNTED
 #define SLEEPS_RIGHTLY KNOWS(doneTimers, doneWatched)
@@ -46,12 +47,12 @@
 #include "wake-word.inc.pml"
 
 bit locked, isOpen = 1;
-byte timers;                       /* bit d - 1: due at d. Under the lock, as `watched` */
+byte timers;                       /* bit d - 1: due at d. Guarded by the lock, as is `watched` */
 bit watched;
 bit depth;                         /* loop thread only; 1: in a nested run */
 byte sleepLimit;                   /* 0: awake */
-byte limit;                        /* loop thread only; what it sleeps for */
-byte doneTimers;                   /* ghosts: those whose adding call has returned, and that are still there */
+byte limit;                        /* loop thread only; the limit of the current sleep */
+byte doneTimers;                   /* ghosts: items that are still there and whose adding call has returned */
 bit doneWatched;
 bit ended;                         /* ghost */
 
@@ -63,7 +64,7 @@ active proctype Loop() {
     bit consumed[2], adjusted, countable, wokenUp;
     byte now;
     bit nested;                    /* there was a nested run */
-    bit lateNest;                  /* it was started by an observer of waiting */
+    bit lateNest;                  /* it was started by a BeforeWaiting observer */
 
     atomic { if :: true :: watched = 1; doneWatched = 1 fi };
 pass:
@@ -142,7 +143,7 @@ sleep:
     if
     :: adjusted -> adjusted = 0; goto sleep
     :: !adjusted && wokenUp -> wokenUp = 0; goto pass
-    :: !adjusted && !wokenUp -> goto sleep               /* nobody: a time-out, or nothing at all */
+    :: !adjusted && !wokenUp -> goto sleep               /* a time-out, or nothing at all */
     :: !adjusted && !wokenUp -> goto pass                /* a ready descriptor */
     fi;
 
@@ -179,7 +180,7 @@ exit:
 #define RETURNED assert(!IS_SLEEPING(W) || KNOWS(doneTimers, doneWatched))
 
 #ifdef NESTED
-#define TIMER_ADDERS 1             /* of either timer; no descriptor is added: or there would be 34 million states */
+#define TIMER_ADDERS 1             /* of either timer; no descriptor is added, to avoid 34 million states */
 #define DUE due
 #else
 #define TIMER_ADDERS 2
@@ -228,6 +229,6 @@ active proctype Waker() {
 
 active proctype Quiescence() {
     timeout;
-    assert(ended || isOpen);       /* or drain waits for a write that never comes */
+    assert(ended || isOpen);       /* otherwise drain waits for a write that never comes */
     assert(ended || (ASLEEP && !owed[depth] && KNOWS(timers, watched)))
 }

@@ -1,5 +1,6 @@
-/* Receiving ahead: what a thread that waits in a send receives for the port of its own loop is delivered when a loop runs, once, in order, and nothing is
- * left behind. Code: Sources/RunLoopCore/MessagePort/ReceivedAhead.swift, Connection+Receive.swift (receiveRequest), SendQueue.swift (updateInterest), Connection.swift (Conditions).
+/* Receiving ahead: messages that a thread receives for a port of its own loop, while it waits in a send, are delivered when a loop runs: once, in
+ * order, and with nothing left behind. Code: Sources/RunLoopCore/MessagePort/ReceivedAhead.swift, Connection+Receive.swift (receiveRequest),
+ * SendQueue.swift (updateInterest), Connection.swift (Conditions).
  *
  * model step            code step                                                        guarded by
  * --------------------  ---------------------------------------------------------------  -----------------------------------------------
@@ -10,11 +11,11 @@
  * ready                 epoll reports the socket: it can be read, or is watched for room, which it has
  * take                  takeFirstAhead(): the oldest packet, noteAheadState()            the connection's mutex
  *
- * The interest is computed under the lock of the source (MUTANT_INTEREST_IS_COMPUTED_BEFORE_THE_LOCK): of two threads that change it the last one is right
- * then, whichever had changed hasAhead last.
+ * The interest is computed under the lock of the source (MUTANT_INTEREST_IS_COMPUTED_BEFORE_THE_LOCK): of two threads that change it, the last one is
+ * then right, whichever thread changed hasAhead last.
  *
- * Configurations: default: two threads wait in sends, and a loop runs when both have sent: order. LOOPS: both threads serve the port, and run their loops at
- * any time: each message is delivered once, by one of them.
+ * Configurations: default: two threads wait in sends, and a loop runs after both have sent: checks the order. LOOPS: both threads serve the port, and
+ * run their loops at any time: each message is delivered once, by one of them.
  */
 #ifndef MESSAGES
 #define MESSAGES 3
@@ -24,7 +25,7 @@
 chan socket = [MESSAGES] of { byte };
 chan ahead = [MESSAGES] of { byte };
 bit busy, hasAhead;
-bit watchesForRoom;                /* interest of the source besides readable */
+bit watchesForRoom;                /* interest of the source in addition to readable */
 
 /* ghosts */
 byte delivered;
@@ -52,7 +53,7 @@ inline update(v) {
 #endif
 }
 
-/* One packet; `more` becomes 0 if there is none, or no room. */
+/* Receives one packet. `more` becomes 0 if there is none, or no room. */
 inline receive_one(m, more) {
     atomic {
         more = (len(ahead) < LIMIT && !busy);

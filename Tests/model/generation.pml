@@ -1,7 +1,7 @@
-/* epoll's event about a source that is alone on its descriptor carries the source's address and the generation of its registration there. The loop reads
- * the current generation without the lock of the thread that uses that memory by now: an event reaches the registration that it is about, or none.
- * Code: Sources/RunLoopCore/Item/Source.swift (eventTag, init(eventTag:), advanceGeneration, inheritedGeneration), Loop/RunLoop+Descriptors.swift (watch,
- * unwatch).
+/* An epoll event for a source that is alone on its descriptor carries the source's address and the generation of its registration. The loop reads the
+ * current generation without the lock of the thread that uses the memory by then. The event still reaches the registration that it belongs to, or
+ * none. Code: Sources/RunLoopCore/Item/Source.swift (eventTag, init(eventTag:), advanceGeneration, inheritedGeneration),
+ * Loop/RunLoop+Descriptors.swift (watch, unwatch).
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -12,16 +12,17 @@
  * make: generation |= 1          create: the number that is in the memory               plain     the peek: the same number, whatever it reads meanwhile
  * serve: generation == batch     linux_peek, under the loop's lock                      volatile  leave, make
  *
- * The argument. A number that a loop has fetched was that of a registration in this loop. If that is over, it ended under this loop's lock, so
- * the peek sees the end or something later; numbers only grow, so it is another one. The peek may race with `make`, which writes the number that
- * is there (fresh memory is zero, and no tag is even), and with leaves from the other loop, before and after which it is another one, too.
- * Half a number is never read: all writers write an aligned word. Nor an older number than one that this thread knows: one variable has one order.
- * Numbers come back after 2^21 registrations; here there are more numbers than registrations, except in the mutant that has two.
+ * The argument. A number fetched by a loop was the generation of a registration in this loop. If that registration has ended, it ended under this
+ * loop's lock, so the peek reads its end or something later. Numbers only grow, so it reads a different number. The peek may race with `make`, which
+ * writes the number that is already there (fresh memory is zero, and no tag is even), and with leaves from the other loop, before and after which the
+ * number is different, too. A number is never read in parts, because all writers write an aligned word. An older number than one this thread knows is
+ * never read, because one variable has one order. Numbers repeat after 2^21 registrations; the model has more numbers than registrations, except in
+ * the mutant that has two.
  *
- * One piece of memory that is a source, in one of two loops, is given back, and is a source again. Each loop fetches and serves when it likes; what is
+ * One piece of memory that is a source, in one of two loops, is freed, and becomes a source again. Each loop fetches and serves at any time. What is
  * registered in epoll may outlive the registration.
  *
- * Property. A source that is served has been registered in this loop, and has not left since.
+ * Property. A source that is served has been registered in this loop, and has not left it since.
  */
 #ifndef GENERATIONS
 #define GENERATIONS 4
@@ -35,15 +36,15 @@
 byte generation;
 bit isSource;
 bit locked[2];
-byte registered[2];                /* in the epoll of a loop: a tag, 0 for none */
+byte registered[2];                /* in the epoll set of a loop: a tag, or 0 for none */
 bit isIn[2];                       /* ghost: the source is in the loop */
-byte since[2];                     /* ghost: the current registration, counted without end */
+byte since[2];                     /* ghost: the current registration, counted without wrapping */
 byte generations;                  /* ghost: registrations so far */
 
 inline lock(l) { atomic { !locked[l] -> locked[l] = 1 } }
 inline unlock(l) { locked[l] = 0 }
 
-/* The thread that has the source, and moves it about. */
+/* The thread that owns the source, and moves it between loops. */
 active proctype User() {
     bit l;
     do
@@ -78,7 +79,7 @@ active proctype User() {
         generation = NEXT;
 #endif
         if
-        :: isSource = 0            /* the last reference */
+        :: isSource = 0            /* releases the last reference */
         :: true
         fi;
         l = 0

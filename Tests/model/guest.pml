@@ -1,5 +1,5 @@
-/* A loop that is the guest of a host: its thread waits in the host's poll, and no wake-up, stop or change is lost, nor does the host spin.
- * Code: Sources/RunLoopCore/Loop/RunLoop+Guest.swift, Sources/RunLoopCore/Poller/Poller+Host.swift, with wake-word.inc.pml for waking.
+/* A loop that is the guest of a host: its thread waits in the host's poll. No wake-up, stop or change is lost, and the host does not spin. Code:
+ * Sources/RunLoopCore/Loop/RunLoop+Guest.swift, Sources/RunLoopCore/Poller/Poller+Host.swift, with wake-word.inc.pml for waking.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -17,15 +17,16 @@
  * leave: wake_up                 leave(to:): wakeUp() if a stop was saved and the host waits       acq_rel   what prepares meanwhile does not look at that stop
  * run: hostWaits: no sleep       retryDeadline is past while the host waits             (loop)    -
  *
- * The descriptor of the host (outer) is dropped in each dispatch, also if nothing seems to be signalled: a thread that decided to end a wait that is long
- * over may write only now, and nothing else would make the descriptor unreadable again (MUTANT_DROPS_WHAT_IT_KNOWS). It is dropped before the
- * loop goes to sleep, since what is written after that is of this wait (MUTANT_DROPS_BEHIND_THE_SLEEP).
+ * The host's descriptor (outer) is drained in each dispatch, even if it does not seem to be signalled: a thread that decided to end an earlier wait
+ * may write only now, and nothing else would make the descriptor unreadable again (MUTANT_DROPS_WHAT_IT_KNOWS). It is drained before the loop goes to
+ * sleep, since later writes belong to this wait (MUTANT_DROPS_BEHIND_THE_SLEEP).
  *
- * Properties. (1) owed: the host does not wait if a WakeUp came after the last pass began, unless the descriptor is readable. (2) It does not wait without
- * knowing of a change whose call has returned, and of a stop. (3) Each stop is the result of a dispatch, or ends the run that it hits. (4) The host dispatches
- * a few times, and does not spin. (5) The eventfd's sum is the number of writes that the loop knows of when the thread ends. (6) One write for each wait.
+ * Properties. (1) owed: the host does not wait if a WakeUp arrived after the last pass began, unless the descriptor is readable. (2) It does not wait
+ * without taking into account a change whose call has returned, or a stop. (3) Each stop is the result of a dispatch, or ends the run that it hits.
+ * (4) The host dispatches a few times, and does not spin. (5) When the thread exits, the eventfd's sum is the number of writes that the loop knows
+ * of. (6) There is one write per wait.
  *
- * The host prepares again when it likes, dispatches when nothing is to be dispatched, and runs the loop by itself; a callback of that run may prepare.
+ * The host prepares again at any time, dispatches without a reason, and runs the loop itself; a callback of that run may prepare.
  */
 #define COUNTED
 #define ALSO_REPORTED outer = 1
@@ -48,14 +49,14 @@ bit outer;                         /* the host's descriptor is readable */
 
 bit locked, isOpen = 1;
 bit S;
-bit sleepLimit;                    /* 0: awake */
-byte changed;                      /* under the lock: what was added that the loop has not looked at; 1: a timer, 2: a descriptor */
-byte toldChange;                   /* ghost: that of it whose adding call has returned */
+bit sleepLimit;                    /* guarded by the lock: added items that the loop has not examined; 1: a timer, 2: a descriptor */
+byte changed;                      /* ghost: the part of `changed` whose adding call has returned */
+byte toldChange;                   /* ghost: a stop that has not been reported */
 bit stopped;                       /* ghost: a stop that nothing has reported */
 bit inRun;                         /* loop thread only */
 bit ended;                         /* ghost */
 
-/* The loop knows of one more write. `sum` counts those that it does not know of yet, beginning with 100. */
+/* The loop learns of one more write. `sum` counts, from 100 on, those it does not know of. */
 #define COUNT sum--
 
 inline lock() { atomic { !locked -> locked = 1 } }
@@ -101,7 +102,7 @@ inline look() {
 active proctype Loop() {
     LOOP_THREAD_VARIABLES;
     bit consumed, countable, hostWaits, isSignalled, saved, back, mayExit;
-    byte inVain, old;              /* inVain: dispatches in a row without a reason */
+    byte inVain, old;              /* inVain: consecutive dispatches without a reason */
     byte preparesLeft = PREPARES, runsLeft = RUNS, idleLeft = DISPATCHES;
 
     sum = 100;
@@ -240,7 +241,7 @@ called:
             :: else
             fi;
             END_SLEEP;
-            owed[0] = owed[0] && W != PENDING;   /* a run that is over has had the wake-up; what it was for is found by `look` */
+            owed[0] = owed[0] && W != PENDING;   /* a run that has ended has received the wake-up; its work is found by `look` */
             W = AWAKE; countable = 0; sleepLimit = 0
         };
         if
@@ -320,6 +321,6 @@ active proctype Waker() {
 /* `timeout` is true when no other process can move. */
 active proctype Quiescence() {
     timeout;
-    assert(ended || isOpen);       /* or drain waits for a write that never comes */
+    assert(ended || isOpen);       /* otherwise drain waits for a write that never comes */
     assert(ended || (W == IN_EPOLL && !outer && !S && !stopped && !owed[0] && !changed))
 }

@@ -1,5 +1,5 @@
-/* Locking an item whose lock changes: `guard` says which of the loops' locks guards it now (owner-lock.pml shows that those are locks).
- * Code: Sources/RunLoopCore/Item, on top of Sources/RunLoopCore/Platform/OwnerLock.swift.
+/* Locking an item whose lock changes: `guard` says which loop's lock guards it at the moment. (owner-lock.pml shows that those locks work.) Code:
+ * Sources/RunLoopCore/Item, on top of Sources/RunLoopCore/Platform/OwnerLock.swift.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -11,12 +11,13 @@
  * move: guard != g               as in use                                              relaxed   as in use
  * move: guard = target           item.guard.store(target)                               release   use's first load
  *
- * `item` stands for the fields of the item, `list` for a structure of the loop that holds it (heap, list, bitmap): under lock L a thread may touch
- * list[L] and the items whose guard is L; to move one, both lists. Hence both locks (MUTANT_MOVE_UNDER_ONE_LOCK touches list[target] beside its users).
- * That guard may change away and back between the two loads (A, B, A) is harmless: the test is about now, not about the past.
- * A lock that a guard pointed at must stay a lock for ever, or as long as somebody may still be between load and lock: this model never frees one.
+ * `item` stands for the fields of the item, `list` for a structure of the loop that contains it (heap, list, bitmap). Under lock L a thread may
+ * access list[L] and the items whose guard is L. Moving an item accesses both lists, and so requires both locks (MUTANT_MOVE_UNDER_ONE_LOCK accesses
+ * list[target] while others use it). The guard may change and change back between the two loads (A, B, A): this is harmless, because the test is
+ * about the present, not the past. A lock that a guard has pointed to must remain a lock permanently, or as long as any thread may be between the
+ * load and the lock: this model never frees one.
  *
- * Properties: an item and a list are touched by one thread at a time; no deadlock. Each mover moves the item to the other side of where it was.
+ * Properties: an item and a list are accessed by one thread at a time; no deadlock. Each mover moves the item to the other loop.
  */
 #ifndef MOVES
 #define MOVES 1
@@ -27,7 +28,7 @@
 
 bit locked[2];
 bit guard[2];                      /* of two items; item 1 starts in loop 1 (MUTANT_MOVE_LOCKS_CURRENT_FIRST needs two to deadlock) */
-byte inItem[2], inList[2];         /* ghosts: threads touching */
+byte inItem[2], inList[2];         /* ghosts: number of threads accessing it */
 bit started;
 
 inline lock(l) { atomic { !locked[l] -> locked[l] = 1 } }
@@ -94,7 +95,7 @@ again:
         :: else
         fi;
 #else
-        assert(guard[i] == g);        /* would take the item out of a list that it is not in */
+        assert(guard[i] == g);        /* this would remove the item from a list that does not contain it */
 #endif
         atomic {
             inItem[i]++; inList[0]++; inList[1]++;
@@ -112,7 +113,7 @@ again:
     od
 }
 
-/* The owner of a list that does not care for the item. */
+/* The owner of a list, which does not use the item. */
 active proctype ListUser() {
     bit l;
     atomic { guard[1] = 1; started = 1 };

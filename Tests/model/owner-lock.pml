@@ -1,5 +1,5 @@
-/* A lock biased to one thread, the loop's: its lock and unlock have no locked instruction and no fence; the others pay with membarrier(2).
- * Code: Sources/RunLoopCore/Platform/OwnerLock.swift. The locking of items on top of it: item-guard.pml.
+/* A lock biased toward one thread, the loop's, which locks and unlocks without a locked instruction or a fence; other threads pay with membarrier(2).
+ * Code: Sources/RunLoopCore/Platform/OwnerLock.swift. For the locking of items on top of it, see item-guard.pml.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -25,24 +25,25 @@
  * other_unlock: CONTENDED = 0    contended.store(0)                                     release   owner_lock's contended.load
  * other_unlock: mutex            mutex.unlock()                                         release   mutex.lock (so the next contended = 1 comes after our 0)
  *
- * The argument. The barrier's instant cuts the owner's program in two. What is before it is visible to the other when membarrier returns: in particular
- * inside = 1, if the owner is inside or about to look at `contended`. What is after it sees contended = 1 and goes to the mutex. It is the cut
- * that replaces the StoreLoad fence in lock (inside, contended), and the one in unlock (inside = 0, contended: no lost futex wake).
- * "Compiler barrier" means: the two accesses are emitted in this order; an IPI interrupts between instructions, never inside a reordering.
+ * The argument. The barrier's instant cuts the owner's program in two. Whatever precedes the cut is visible to the other thread when membarrier
+ * returns: in particular inside = 1, if the owner is inside or about to check `contended`. Whatever follows the cut sees contended = 1 and goes to
+ * the mutex. The cut replaces the StoreLoad fence in lock (inside, contended), and the one in unlock (inside = 0, contended: no lost futex wake).
+ * "Compiler barrier" means that the two accesses are emitted in this order; an IPI interrupts between instructions, never inside a reordering.
  *
- * The memory. Each thread has a store buffer (CAPACITY entries), loads look into the own one first, a drain process empties them at any time.
- * Default: total store order (x86-64): first in, first out; mutex operations are locked instructions and empty the own buffer.
+ * The memory. Each thread has a store buffer (CAPACITY entries). Loads check the thread's own buffer first, and a drain process empties the buffers
+ * at any time. Default: total store order (x86-64): first in, first out; mutex operations are locked instructions and empty the thread's own buffer.
  * WEAK: a store may overtake earlier stores to other addresses unless it is a release; mutex.unlock is a buffered release store; mutex.lock is an
- * acquire that empties nothing. (Loads are not reordered in the model: for them the cut argues, an interrupted instruction has not happened.)
- * OWNER_STOPS: the owner is kept off the processor for ever, at some point between saying that it waits and having the mutex.
- * NO_MEMBARRIER: the kernel has none. contended is 1 for ever, so the owner always takes the mutex, and the others do not wait for `inside`, which is
- * 1 now and then. This must be decided before the lock is first used and never change.
+ * acquire that empties nothing. (Loads are not reordered in the model. For them the cut is the argument: an interrupted instruction has not
+ * happened.) OWNER_STOPS: the owner is kept off the processor forever, at some point between announcing that it waits and acquiring the mutex.
+ * NO_MEMBARRIER: the kernel lacks it. Then contended is always 1, so the owner always takes the mutex, and the others do not wait for `inside`, which
+ * is occasionally 1. This must be decided before the lock is first used, and must never change.
  *
- * Properties. One thread at a time inside; each sees what the previous one wrote; nobody blocks for ever (a lost futex wake is an invalid end state,
- * since every thread does a bounded number of rounds), the other threads not even by an owner that stops while it waits. While the owner waits for the
- * mutex, each other thread goes in once at most, and once more for each time that it has waited to the limit: the one that has the mutex, and those that have
- * looked before. A wake-up is not lost in the hope of that: TIMEOUTS is how often it happens. (`ownerWaits` is one word that all change by read-modify-write but for the first store, which can only be
- * seen late; so it has no store buffer here.)
+ * Properties. One thread at a time is inside, and it sees what the previous one wrote. No thread blocks forever (a lost futex wake is an invalid end
+ * state, since every thread performs a bounded number of rounds); the other threads are not even blocked by an owner that stops while it waits. While
+ * the owner waits for the mutex, each other thread enters at most once, and once more for each time that it has waited to the limit: this covers the
+ * thread that holds the mutex, and those that had already checked. A wake-up is not lost because of that limit: TIMEOUTS is how often the limit may
+ * be reached. (`ownerWaits` is one word. All changes to it except the first store are read-modify-write operations, and the first store can only be
+ * seen late, so it has no store buffer here.)
  */
 #define INSIDE    0
 #define CONTENDED 1
@@ -65,17 +66,17 @@
 #define TIMEOUTS 1
 #endif
 
-byte memory[4];                    /* NO_MEMBARRIER: the owner's process sets CONTENDED before anybody starts */
+byte memory[4];                    /* NO_MEMBARRIER: the owner's process sets CONTENDED before the other threads start */
 typedef Buffer { byte address[CAPACITY]; byte value[CAPACITY]; bit release[CAPACITY]; byte count }
 Buffer buffer[THREADS];
 bit started;
 bit parked[THREADS];               /* in the futex's queue of `inside` */
 byte spuriousLeft = 1;
 
-byte ownerWaits;                   /* 1: the owner waits for the mutex; 2: and another thread for its turn */
+byte ownerWaits;                   /* 1: the owner waits for the mutex; 2: another thread also waits, for its turn */
 bit parkedForOwner[THREADS];       /* in the futex's queue of `ownerWaits` */
 byte timeoutsLeft = TIMEOUTS;      /* how many waits for the owner's turn may still end without a wake-up */
-byte wentIn[THREADS];              /* ghost: how often each did while the owner waited, but for those that waited to the limit */
+byte wentIn[THREADS];              /* ghost: how often each thread entered while the owner waited, except after waiting to the limit */
 
 byte holders;                      /* ghost */
 byte lastWritten;                  /* ghost: what the previous holder wrote to DATA */

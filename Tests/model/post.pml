@@ -1,5 +1,5 @@
-/* Posting functions to a loop: no task is lost or run twice, and each is run without a further wake-up.
- * Code: Sources/RunLoopCore/Loop/PerformInbox.swift, RunLoop+Performs.swift (drain, run), Run.swift (the pass), with wake-word.inc.pml for waking.
+/* Posting functions to a loop: no task is lost or run twice, and each one runs without a further wake-up. Code:
+ * Sources/RunLoopCore/Loop/PerformInbox.swift, RunLoop+Performs.swift (drain, run), Run.swift (the pass), with wake-word.inc.pml for waking.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -17,16 +17,16 @@
  * drain: had && held             had.load(), behind nonEmptyFlag.load(); then `held`, under  relaxed;  cancel: who reads its nonEmptyFlag = 0 reads its `had`
  *                                the loop's lock                                        acquire
  *
- * Invariant: wakeOwed is true only while some thread is between its append and its WakeUp, or that WakeUp is still Pending in W or being acted on. So a post
- * that finds it true may rely on that other thread, which has left the lock and has only its WakeUp still to do; but until it does, neither task runs.
- * Tasks taken and not yet run belong to the loop, not to the stack of the activation that took them (MUTANT_TAKEN_LIST_ON_STACK), since a task may
- * run the loop again, and a nested activation in another mode also takes tasks that only the outer one may run (then MUTANT_NESTED_SWALLOWS_WAKE).
+ * Invariant: wakeOwed is true only while some thread is between its append and its WakeUp, or while that WakeUp is still pending in W or being acted
+ * on. So a post that finds it true may rely on that other thread, which has released the lock and has only its WakeUp left to do. Until it does that,
+ * neither task runs. Tasks that were taken and have not run belong to the loop, not to the stack of the activation that took them
+ * (MUTANT_TAKEN_LIST_ON_STACK): a task may run the loop again, and a nested activation in another mode also takes tasks that only the outer one may
+ * run (then MUTANT_NESTED_SWALLOWS_WAKE).
  *
- * Tasks: 0 for mode M1 (the outer run's), 1 and 2 for the common modes; 3 is performed without a wake, common modes. Task 1 runs the loop again, in
- * mode M2, with or without a deadline.
- * Configurations: default; CANCELS: instead of performing 3, another thread looks for tasks to cancel, and for that takes them out of the inbox, into what is
- * held for the loop; HANDLER: instead of posting 2 and performing 3, a signal handler on the loop's thread, which calls WakeUp, between any two steps. (Post takes a lock: it is not
- * async-signal-safe, and MUTANT_HANDLER_POSTS deadlocks.)
+ * Tasks: 0 is for mode M1 (the outer run's), 1 and 2 are for the common modes; 3 is performed without a wake, in the common modes. Task 1 runs the
+ * loop again, in mode M2, with or without a deadline. Configurations: default; CANCELS: instead of performing 3, another thread searches for tasks to
+ * cancel, and for that moves them from the inbox to those held for the loop; HANDLER: instead of posting 2 and performing 3, a signal handler on the
+ * loop's thread calls WakeUp, between any two steps. (Post takes a lock, so it is not async-signal-safe, and MUTANT_HANDLER_POSTS deadlocks.)
  */
 #include "wake-word.inc.pml"
 
@@ -43,8 +43,8 @@ byte inbox;                        /* set of tasks; guarded by the lock */
 bit wakeOwed;                      /* guarded by the lock */
 byte taken;                        /* loop thread only */
 #ifdef CANCELS
-bit had;                           /* something was held once */
-byte held;                         /* set of tasks; guarded by the lock, which stands for the loop's too */
+bit had;                           /* something has been held at least once */
+byte held;                         /* set of tasks; guarded by the lock, which also stands for the loop's lock */
 #endif
 byte done;                         /* ghost: set of tasks that ran */
 byte depth;                        /* loop thread only */
@@ -153,7 +153,7 @@ runTasks:
     :: else -> task = 0; goto runTasks
     fi;
     if
-    :: depth == 1 && hasDeadline -> goto leave           /* for whatever reason */
+    :: depth == 1 && hasDeadline -> goto leave           /* for any reason */
     :: true
     fi;
     go_to_sleep(depth, hasDeadline && depth == 1);

@@ -1,7 +1,7 @@
-/* Signalling a source while it is added to loops and removed from them: some loop that has it looks at it.
- * Code: Sources/RunLoopCore/Item/Source+Signal.swift (signal, publishOnlyRegistration), Item/Registration.swift (fill, setPending),
- * Loop/RunLoop+Sources.swift (link, unlink), RunLoop+SignalledSources.swift (takeSignals). signal.pml shows what a bit is worth while the source
- * stays where it is, and waking.
+/* Signalling a source while it is added to loops and removed from them: some loop that contains it checks it. Code:
+ * Sources/RunLoopCore/Item/Source+Signal.swift (signal, publishOnlyRegistration), Item/Registration.swift (fill, setPending),
+ * Loop/RunLoop+Sources.swift (link, unlink), RunLoop+SignalledSources.swift (takeSignals). signal.pml covers the bits of a source that stays where it
+ * is, and waking.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -16,15 +16,17 @@
  * look: bits = 0, flag = 0       pendingSignals.take; flag.exchange(0) of their sources seq_cst   signal: set, flag
  * look: shared != seen           SharedSignals.count, then all of the loop's sources    seq_cst   signal: shared++
  *
- * Loops 0 and 1; the source's slot in loop L is L (another number in each). Its inline registration is the one in the first loop that has it, the other one is
- * that in a second. A registration that is not used any more keeps its contents, and a late signaller reads those, or newer ones. A bit of a slot that no source
- * has, or another source by now, makes a loop look in vain. Looks, adding and removing exclude each other (the loops' locks); signals are outside.
+ * There are loops 0 and 1; the source's slot in loop L is L (a different number in each). Its inline registration is the one in the first loop that
+ * contains it; the other registration is that in a second loop. An unused registration keeps its contents; a late signaller reads those, or newer
+ * ones. If the bit of a slot without a source, or with a different one, is set, a loop checks in vain. Checking, adding and removing exclude each
+ * other (the loops' locks); signalling does not.
  *
- * The argument. A signaller reads where the source was at some moment after its flag = 1. If it has left that loop, the next loop that it is added to sees
- * the flag, or the signaller would have read what was stored when it left (MUTANT_PUBLISHES_BY_PLAIN_STORE). A signaller that reads that the source is in no loop,
- * or in several, counts a shared signal, and whichever loop has it when the locks are free again looks.
+ * The argument. A signaller reads where the source was at some moment after its flag = 1. If the source has left that loop, the next loop it is added
+ * to sees the flag, because otherwise the signaller would have read what was stored when the source left (MUTANT_PUBLISHES_BY_PLAIN_STORE). A
+ * signaller that reads that the source is in no loop, or in several, counts a shared signal, and whichever loop contains the source once the locks
+ * are free checks it.
  *
- * Property. When all is quiet and some loop has the source, it is not signalled any more: each signal is followed by a performance.
+ * Property. When everything is quiet and some loop contains the source, the source is not signalled: each signal is followed by a performance.
  */
 #define NO_SLOT  2
 #define NOWHERE  2                 /* no bitmap */
@@ -42,9 +44,9 @@ byte onlySlot = NO_SLOT, only = NONE;
 byte slot[2] = NO_SLOT, bitmap[2] = NOWHERE;            /* of a registration */
 bit bits[4];                      /* bitmap * 2 + slot */
 byte shared;
-byte inLoop[2] = NONE;          /* of a loop: the registration that the source has there. Under the lock */
+byte inLoop[2] = NONE;          /* the registration that the source has in each loop. Guarded by the lock */
 
-/* The store buffer of the mover's CPU, for onlySlot only: the locks, which are plain stores, do not empty it. */
+/* The store buffer of the mover's CPU, for onlySlot only. The locks do not empty it, because they are plain stores. */
 #ifdef MUTANT_PUBLISHES_BY_PLAIN_STORE
 chan buffer = [MOVES] of { byte };
 active proctype StoreBuffer() {
@@ -160,7 +162,7 @@ active proctype Mover() {
 #define LOOPS_BEGIN 3
 #endif
 
-/* A pass of each. */
+/* A pass of each loop. */
 active [2] proctype Loop() {
     byte seen;
 #define ME (_pid - LOOPS_BEGIN)

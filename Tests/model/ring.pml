@@ -1,8 +1,9 @@
-/* Small one-way messages in memory that a client and a server share, beside the socket between them: all arrive, in order, and none waits for a sleeping server.
- * Code: Sources/RunLoopCore/MessagePort/Ring.swift (the words), Connection+Ring.swift (`putIntoRingLocked`, `takeFromRing`), Connection+Send.swift (`sendPacket`), SendQueue.swift (`sendLocked`), Connection+Receive.swift (`receive`).
+/* Small one-way messages in memory shared by a client and a server, in addition to the socket between them: all arrive, in order, and none waits for
+ * a sleeping server. Code: Sources/RunLoopCore/MessagePort/Ring.swift (the words), Connection+Ring.swift (`putIntoRingLocked`, `takeFromRing`),
+ * Connection+Send.swift (`sendPacket`), SendQueue.swift (`sendLocked`), Connection+Receive.swift (`receive`).
  *
- * A request in pieces is the last of them: both ends count it then, and the client puts no entry into the ring before. Both ends have the ring from
- * the start: the client's packet that says so comes before its first doorbell.
+ * A request sent in pieces counts as its last piece: both ends count it then, and the client puts no entry into the ring before that. Both ends have
+ * the ring from the start, because the client's packet that announces it precedes its first doorbell.
  *
  * model step                           code step                                                  order    pairs with
  * -----------------------------------  ---------------------------------------------------------  -------  ---------------------------------------------------
@@ -28,19 +29,20 @@
  * receive: socket?                     recvmsg, of a packet that is known to be there, or         kernel
  *                                      if an entry waits for it
  *
- * The argument. While `wanted` is 0 a doorbell is in the socket, or the client is about to send it: the client clears it only before it sends one, and a
- * server takes a doorbell only if it has (a) seen it, (b) set `wanted`, (c) found the ring empty. If the client clears `wanted` after (b), it sends
- * another doorbell than that of (a). If it does not, an entry that (c) does not see is followed by a load that sees `wanted`. The server also takes a doorbell
- * if an entry waits for a request: that request is behind this doorbell, and has another doorbell behind it.
- * A doorbell that does not fit into a full socket need not be sent: the last packet in there is a doorbell, and there is another one in front of it, so the
- * server, which may be about to take one, looks again (MUTANT_SOCKET_HOLDS_ONE_PACKET).
+ * The argument. While `wanted` is 0 a doorbell is in the socket, or the client is about to send one: the client clears `wanted` only before it sends
+ * a doorbell, and a server takes a doorbell only after it has (a) seen it, (b) set `wanted`, (c) found the ring empty. If the client clears `wanted`
+ * after (b), it sends another doorbell than that of (a). Otherwise an entry that (c) does not see is followed by a load that sees `wanted`. The
+ * server also takes a doorbell if an entry waits for a request: that request follows this doorbell, and is itself followed by another doorbell. A
+ * doorbell that does not fit into a full socket need not be sent: the last packet in the socket is a doorbell, and another one precedes it, so the
+ * server, which may be about to take one, checks again (MUTANT_SOCKET_HOLDS_ONE_PACKET).
  *
- * Memory is sequentially consistent, as these accesses are; the two stores that a load follows have a store buffer in the mutants that make them plain.
- * A server may stop after each message (its run ends) and looks at the ring again only when the socket is readable: that is epoll's part, level-triggered.
+ * Memory is sequentially consistent, as these accesses are. The two stores that are followed by a load have a store buffer in the mutants that make
+ * them plain. A server may stop after any message (its run ends), and checks the ring again only when the socket is readable: this is epoll's part,
+ * level-triggered.
  *
- * Configurations: default: a client, a server of two threads that share the connection, under its mutex. DIES: the client is killed between any two steps;
- * what it has published is delivered all the same.
- * Properties. Messages are delivered in the order in which they were sent (an assertion), and all of them are in the end.
+ * Configurations: default: a client, and a server with two threads that share the connection, under its mutex. DIES: the client is killed between any
+ * two steps; whatever it has published is still delivered. Properties. Messages are delivered in the order in which they were sent (an assertion),
+ * and all of them are delivered in the end.
  */
 #ifndef MESSAGES
 #define MESSAGES 5
@@ -58,10 +60,10 @@ byte tail, head;
 bit wanted = 1;
 byte message[ENTRIES], before[ENTRIES];
 chan socket = [PACKETS] of { bit, byte };
-bit closed;                        /* the client is gone */
+bit closed;                        /* the client has exited */
 bit mutex;                         /* of the server's connection */
 byte requests;                     /* the server's, under the mutex */
-byte published;                    /* ghost: how many messages are in the ring or in the socket, or were */
+byte published;                    /* ghost: how many messages have ever been in the ring or in the socket */
 byte delivered;                    /* ghost */
 
 #ifdef DIES
@@ -119,7 +121,7 @@ inline ring_doorbell(wasSent) {
     :: true
     fi;
     atomic {
-        TAIL_IS_OUT ->                 /* a system call: what was stored before is out */
+        TAIL_IS_OUT ->                 /* a system call: earlier stores have left the buffer */
         if
         :: len(socket) < PACKETS -> socket!DOORBELL, 0; wasSent = 1; needsDoorbell = 0
         :: len(socket) == PACKETS -> wasSent = 0
@@ -133,7 +135,7 @@ inline ring_doorbell(wasSent) {
 }
 
 active proctype Client() {
-    byte next, sent;               /* the next message, and how many went by the socket */
+    byte next, sent;               /* the next message, and how many were sent by the socket */
     bit needsDoorbell, wasSent, saw;
 
     do
@@ -188,7 +190,7 @@ inline deliver(m) {
     delivered++
 }
 
-/* What is next: an entry, or nothing, or an entry that has to wait. */
+/* Takes the next entry, if there is one and it does not have to wait. */
 inline take(isTaken, isTooEarly) {
     if
     :: head == tail
@@ -263,7 +265,7 @@ called:
     atomic { mutex = 0; kind = 0; m = 0; isTaken = 0; isTooEarly = 0 };
     if
     :: goto serve
-    :: goto end                        /* stopped: the loop is run again later */
+    :: goto end                        /* stopped: the loop runs again later */
     fi
 }
 

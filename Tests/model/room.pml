@@ -1,5 +1,5 @@
-/* Senders that wait for room in a queue, and receivers that make room: no sender sleeps on a queue that has been emptied.
- * Code: Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeLocked`, `swapLists`, `wakeSenders`), Port/Port.swift (`takeNext`).
+/* Senders that wait for room in a queue, and receivers that make room: no sender sleeps on a queue that has been emptied. Code:
+ * Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeLocked`, `swapLists`, `wakeSenders`), Port/Port.swift (`takeNext`).
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -16,18 +16,18 @@
  * wake_all: roomFutex++          roomFutex.wrappingAdd(1)                               seq_cst   wait: park
  * wake_all: wake                 futex wake(roomFutex, all)                             full
  *
- * The argument. A sender that goes to sleep has not seen the last `taken + 1`. So that store came after the sender's look at `taken`, before which the
- * sender had counted itself and set `wakeAt`; and because of the fence the receiver's look at `sleepers` comes after the store. An emptied queue is room
- * enough for all senders. `roomFutex` changes after that look: a sender that has read it before does not fall asleep any more.
- * In the middle of a list there is no fence, so a sender may be overlooked; the end of the list is near. A receiver that stops in the middle (its run ends)
- * may leave senders asleep although there is some room: they look for themselves after a millisecond, which is not modelled.
+ * The argument. A sender that goes to sleep has not seen the last `taken + 1`. So that store followed the sender's check of `taken`, before which the
+ * sender had counted itself and set `wakeAt`. Because of the fence, the receiver's check of `sleepers` follows the store. An emptied queue has room
+ * for all senders. `roomFutex` changes after that check, so a sender that has read it before does not fall asleep. In the middle of a list there is
+ * no fence, so a sender may be overlooked, but the end of the list is near. A receiver that stops in the middle (its run ends) may leave senders
+ * asleep although there is some room: they check by themselves after a millisecond, which is not modeled.
  *
- * Both locks are simple locks here; store-mutex.pml checks their protocol. Only `taken` and the unlocking go through the receiver's store buffer; all other
- * stores are locked instructions or sequentially consistent, so they are in memory at once.
+ * Both locks are simple locks here; store-mutex.pml checks their protocol. Only `taken` and the unlocking pass through the receiver's store buffer.
+ * All other stores are locked instructions or sequentially consistent, so they reach memory immediately.
  *
- * Configurations: default: two senders, a receiver that may stop behind any message, a queue of one: in a larger one all but the last `taken + 1`
- * is in memory, so a sender that looks sees room anyway. CAPACITY=2. RECEIVERS=2. GIVES_UP: senders that time out.
- * Property. When nothing can happen any more, no sender sleeps on an empty queue. If no receiver stops, that means that everything is sent.
+ * Configurations: default: two senders, a receiver that may stop after any message, and a queue of one (in a larger one all but the last `taken + 1`
+ * are in memory, so a sender that checks sees room anyway). CAPACITY=2. RECEIVERS=2. GIVES_UP: senders that time out. Property. When no step is
+ * possible, no sender sleeps on an empty queue. If no receiver stops, this means that everything is sent.
  */
 #ifndef CAPACITY
 #define CAPACITY 1
@@ -39,12 +39,12 @@
 #define MESSAGES 2
 #endif
 #define SENDERS 2
-#define ENOUGH  1                  /* for so much room senders want to be woken */
+#define ENOUGH  1                  /* senders want to be woken for this much room */
 #define NEVER   100
 
 byte sent, incoming, outgoing;
 byte taken;                        /* in memory */
-byte taking;                       /* the receivers' own idea of it, under their lock */
+byte taking;                       /* the receivers' own copy of it, under their lock */
 short wakeAt;
 byte roomFutex, sleepers;
 bit sendersLock, receiversLock;

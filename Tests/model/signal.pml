@@ -1,6 +1,6 @@
-/* Signalling version-0 sources through a bitmap: no signal is lost, none is performed twice, and "Signal; WakeUp" is enough.
- * Code: Sources/RunLoopCore/Item/Source+Signal.swift (flag), Item/PendingSignals.swift (word, summary), Loop/RunLoop+SignalledSources.swift (taken: the queues of the
- * modes), Loop/Run.swift (the pass), with wake-word.inc.pml for waking.
+/* Signalling version-0 sources through a bitmap: no signal is lost, none is performed twice, and "Signal; WakeUp" is sufficient. Code:
+ * Sources/RunLoopCore/Item/Source+Signal.swift (flag), Item/PendingSignals.swift (word, summary), Loop/RunLoop+SignalledSources.swift (taken: the
+ * queues of the modes), Loop/Run.swift (the pass), with wake-word.inc.pml for waking.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -16,26 +16,27 @@
  * look: taken                    for each bit: clear it in taken, then:                 (loop)    -
  * look: flag = 0                 was = flag.exchange(0); if was { perform }             acq_rel   signal's; a rival loop's (a source may be in two loops)
  *
- * The bits are not set "if the flag was 0" but if the bits themselves are not set (MUTANT_BITS_ONLY_IF_FLAG_WAS_CLEAR): another signaller may have set the
- * flag and not yet the bits, and perhaps never calls WakeUp.
- * Why the loads may be stale and still right. Let B be a signaller. (1) B's exchange of flag either precedes a loop's exchange(0) of it, which then performs
- * with B's data visible; or follows the last one, F, and then B has acquired everything before F: its word.load sees the word.exchange before F or later.
- * (2) So if B sees its bit set, that bit was set after every word.exchange whose F came before B; the word.exchange that takes it is followed by an F after
- * B. (3) The same for summary: whoever set the word's bit (B itself: RMW after the loop's; or another, whose fetch_or B's acquire load read) has
- * seen the loop's last word.exchange, hence its summary.exchange before that; B's summary.load, ordered after, is not older. (4) The bit B saw or
- * set happens before B's WakeUp, so the loop's relaxed summary.load after W.exchange(awake) sees it (read-read coherence).
+ * The bits are set if they are not set, not "if the flag was 0" (MUTANT_BITS_ONLY_IF_FLAG_WAS_CLEAR): another signaller may have set the flag, but
+ * not yet the bits, and perhaps never calls WakeUp. Why the loads may be stale and still be right. Let B be a signaller. (1) B's exchange of flag
+ * either precedes a loop's exchange(0) of it, which then performs with B's data visible; or it follows the last one, F, and then B has acquired
+ * everything before F: its word.load sees the word.exchange before F or a later one. (2) So if B sees its bit set, that bit was set after every
+ * word.exchange whose F preceded B; the word.exchange that takes it is followed by an F after B. (3) The same holds for summary: whichever thread set
+ * the word's bit (B itself, with an RMW after the loop's; or another, whose fetch_or B's acquire load read) has seen the loop's last word.exchange,
+ * hence its summary.exchange before that; B's summary.load, ordered after, is not older. (4) The bit that B saw or set happens before B's WakeUp, so
+ * the loop's relaxed summary.load after W.exchange(awake) sees it (read-read coherence).
  *
- * Taken bits belong to the mode, not to the stack of the activation that took them (MUTANT_TAKEN_BITS_ON_STACK): a perform may run the loop again in the same
- * mode, and a run with returnAfterSourceHandled, or a Stop, leaves with bits not looked at.
+ * Bits that were taken belong to the mode, not to the stack of the activation that took them (MUTANT_TAKEN_BITS_ON_STACK): a perform may run the loop
+ * again in the same mode, and a run with returnAfterSourceHandled, or a Stop, returns before all bits are checked.
  *
- * Why flag is cleared by an exchange: two loops may look at one source (MUTANT_FLAG_BY_LOAD_AND_STORE, with RIVAL: performed twice). With a single loop and
- * sequential consistency load and store would do (the mutant passes the default configuration), but then B's exchange may fall between them, and
- * nothing makes what B wrote visible to that perform: the exchange is also the acquire.
+ * Why flag is cleared by an exchange: two loops may check one source (MUTANT_FLAG_BY_LOAD_AND_STORE, with RIVAL: performed twice). With a single loop
+ * and sequential consistency load and store would be enough (the mutant passes the default configuration). But then B's exchange may fall between
+ * them, and nothing makes what B wrote visible to that perform: the exchange is also the acquire.
  *
- * Sources 0 and 1 share a word. Threads: one that signals 0 without WakeUp, one that signals 0 with it, one that signals 1 with it. Perform of source 0 runs the loop again, in the same mode or in one without sources, with or without a deadline. The outer run may
- * return after a handled source and be started again.
- * Configurations: default; RIVAL: instead of the third thread another loop that has source 0 too; HANDLER: the second thread is a signal handler on the loop's own thread, between any two steps. (A handler that interrupts a
- * signalling thread is an interleaving of the default: the steps never wait.)
+ * Sources 0 and 1 share a word. Threads: one signals 0 without WakeUp, one signals 0 with it, one signals 1 with it. The perform of source 0 runs the
+ * loop again, in the same mode or in one without sources, with or without a deadline. The outer run may return after a handled source and be started
+ * again. Configurations: default; RIVAL: instead of the third thread, another loop that also contains source 0; HANDLER: the second thread is a
+ * signal handler on the loop's own thread, between any two steps. (A handler that interrupts a signalling thread is an interleaving of the default:
+ * the steps never wait.)
  */
 #include "wake-word.inc.pml"
 
@@ -48,9 +49,9 @@ bit otherMode;                     /* loop thread only: the nested activation ru
 bit inHandler;
 
 /* ghosts */
-byte data[2];                      /* what a signaller wrote before it signalled: a version number */
-byte seen[2];                      /* newest version that a perform could read */
-byte due[2];                       /* version that must be seen without another wake */
+byte data[2];                      /* what a signaller wrote before signalling: a version number */
+byte seen[2];                      /* newest version that a perform was able to read */
+byte due[2];                       /* version that must be seen without another wake-up */
 bit unconsumed[2];                 /* signals since the last exchange of the flag to 0 */
 
 inline set_flag(i) { atomic { flag[i] = 1; unconsumed[i] = 1 } }
@@ -79,7 +80,7 @@ inline signal(i, was) {
 #endif
 }
 
-/* was = flag.exchange(0); whoever gets the 1 performs. */
+/* was = flag.exchange(0); the thread that gets the 1 performs. */
 inline claim(i, was) {
 #if defined(MUTANT_FLAG_BY_LOAD_AND_STORE)
     was = flag[i];
@@ -219,7 +220,7 @@ active proctype Signaller() {
 }
 
 #ifdef RIVAL
-/* Another loop that has source 0 too and looks at its flag once, whenever it likes. */
+/* Another loop that also contains source 0, and checks its flag once, at any time. */
 active proctype RivalLoop() {
     bit was;
     claim(0, was);

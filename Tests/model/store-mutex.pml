@@ -1,5 +1,5 @@
-/* A mutex that is given back by a plain store and a plain load: who finds it held for long pays with membarrier(2).
- * Code: Sources/RunLoopCore/Platform/StoreMutex.swift.
+/* A mutex that is released by a plain store and a plain load: a thread that finds it held for long pays with membarrier(2). Code:
+ * Sources/RunLoopCore/Platform/StoreMutex.swift.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -14,17 +14,17 @@
  * unlock: WANTED = 0             wanted.store(0), if it was 1                           relaxed   the wake behind it
  * unlock: futex_wake             futex wake(wanted, 1)                                  full      the kernel's barrier
  *
- * The argument. The membarrier cuts the holder's program in two. If the cut is before it looks at `wanted`, it sees 1 and wakes. If it is behind that, the
- * `word = 0` in front is visible to the waiter, which takes the lock (or meets the next holder, for whom the same holds: `wanted` is 1).
- * Nobody sleeps on while `wanted` is 0 and no wake is on its way: each `wanted = 0` is followed by a wake by the same thread, a waiter who comes between the
- * two does not sleep (the kernel compares) or is woken, and whoever is woken sets `wanted` again before it looks: for itself and for those who go on sleeping.
- * Who gets in leaves it 1 for the same reason: at worst one wake for nobody.
+ * The argument. The membarrier cuts the holder's program in two. If the cut precedes its check of `wanted`, it sees 1 and wakes. If the cut follows
+ * the check, the earlier `word = 0` is visible to the waiter, which takes the lock (or meets the next holder, for which the same holds: `wanted` is
+ * 1). No thread stays asleep while `wanted` is 0 and no wake is on its way. Each `wanted = 0` is followed by a wake by the same thread; a waiter that
+ * arrives between the two does not sleep (the kernel compares) or is woken; and a woken thread sets `wanted` again before it checks, for itself and
+ * for the remaining sleepers. A thread that acquires the lock leaves `wanted` at 1 for the same reason: at worst, one wake wakes no thread.
  *
- * Memory and kernel as in owner-lock.pml, which see. Default: total store order. WEAK: stores overtake each other, releases excepted.
- * NO_MEMBARRIER: the kernel has none. Then whoever gives back or wants the lock executes a full fence instead.
+ * Memory and kernel are as in owner-lock.pml. Default: total store order. WEAK: stores overtake each other, except releases. NO_MEMBARRIER: the
+ * kernel lacks it. Then a thread that releases or wants the lock executes a full fence instead.
  *
- * Properties. One thread at a time inside; each sees what the previous one wrote; nobody sleeps for ever (an invalid end state, since every thread does a
- * bounded number of rounds).
+ * Properties. One thread at a time is inside, and it sees what the previous one wrote; no thread sleeps forever (an invalid end state, since every
+ * thread performs a bounded number of rounds).
  */
 #define WORD   0
 #define WANTED 1
@@ -117,7 +117,8 @@ end:
 #define HAS_WORD(t) ((buffer[t].count > 0 && buffer[t].address[0] == WORD) || (buffer[t].count > 1 && buffer[t].address[1] == WORD) || \
                      (buffer[t].count > 2 && buffer[t].address[2] == WORD))
 
-/* An exchange. A locked instruction (default) empties the own buffer; an acquire (WEAK) comes after own stores to the same word only. */
+/* An exchange. A locked instruction (default) empties the thread's own buffer; an acquire (WEAK) is ordered only after its own stores to the same
+ * word. */
 inline try_lock(t) {
 #ifdef WEAK
     atomic { !HAS_WORD(t) -> got = (memory[WORD] == 0); memory[WORD] = 1 }
@@ -129,7 +130,7 @@ inline try_lock(t) {
 inline membarrier(t) {
     flush(t);
     other = 0;
-    do                             /* on each CPU at an instant of its own */
+    do                             /* on each CPU at a different instant */
     :: other < THREADS -> flush(other); other++
     :: else -> break
     od;

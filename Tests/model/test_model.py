@@ -1,8 +1,10 @@
-"""Exhaustive verification of the lock-free protocols with Spin: each model holds, and each mutant (a model with one protection removed) does not.
+"""Verifies the lock-free protocols exhaustively with Spin: each model holds, and each mutant (a model with one
+protection removed) fails.
 
 Run with: python3 -m pytest Tests/model       (needs spin and a C compiler; about a minute)
 
-A failing model: the trail is in the directory that the message names; `spin -t -p -g <defines> <model>` there replays it step by step.
+If a model fails, the trail is in the directory named by the message; `spin -t -p -g <defines> <model>` there replays it
+step by step.
 """
 
 import dataclasses
@@ -15,7 +17,7 @@ from pathlib import Path
 import pytest
 
 MODELS = Path(__file__).resolve().parent
-COMPILER = os.environ.get("CC", "clang")  # twice as fast as gcc with what spin writes: there is more to compile than to run
+COMPILER = os.environ.get("CC", "clang")  # twice as fast as gcc on spin's output, which takes longer to compile than to run
 SECONDS_PER_STEP = 300
 
 pytestmark = pytest.mark.skipif(not (shutil.which("spin") and shutil.which(COMPILER)), reason="spin or a C compiler is not installed")
@@ -35,7 +37,7 @@ class Configuration:
     model: str
     defines: tuple = ()
     unreached: tuple = ()
-    has_many_states: bool = False  # two million or more: to optimise the program takes less time than it saves
+    has_many_states: bool = False  # two million or more; with fewer, optimizing the program takes longer than it saves
 
     @property
     def name(self):
@@ -43,7 +45,7 @@ class Configuration:
 
     @property
     def reduction_is_sound(self):
-        # Partial order reduction does not know that a `provided` clause makes the steps of a process depend on another one.
+        # Partial order reduction does not know that a `provided` clause makes the steps of one process depend on another process.
         return "HANDLER" not in self.defines
 
 
@@ -58,7 +60,7 @@ CONFIGURATIONS = [
     Configuration("post.pml", ("CANCELS", "SPURIOUS=0"), LOOP_NEVER_ENDS),
     Configuration("adjust.pml", has_many_states=True),
     Configuration("adjust.pml", ("NESTED",)),
-    # The places where a waker looks whether the loop sleeps on the word, which a guest does in a run only.
+    # The places where a waker checks whether the loop sleeps on the word, which a guest does only in a run.
     Configuration("guest.pml", ("DISPATCHES=0", "SPURIOUS=0"), ("parked = 0",)),
     Configuration("guest.pml", ("RUNS=0",), ("parked = 0",)),
     Configuration("guest.pml", ("STOPS",), ("parked = 0",)),
@@ -67,9 +69,9 @@ CONFIGURATIONS = [
     Configuration("signal.pml", ("HANDLER", "SPURIOUS=0"), LOOP_NEVER_ENDS, has_many_states=True),
     Configuration("owner-lock.pml", (), LOOP_NEVER_ENDS, has_many_states=True),
     Configuration("owner-lock.pml", ("WEAK",), LOOP_NEVER_ENDS, has_many_states=True),
-    # Each wait for the owner's turn may come to its limit, and the owner does not go on where it stops.
+    # Each wait for the owner's turn may reach its limit, and the owner does not continue after it stops.
     Configuration("owner-lock.pml", ("OWNER_STOPS", "TIMEOUTS=4"), LOOP_NEVER_ENDS + ("(0)",), has_many_states=True),
-    # The owner never takes its fast path: the statements of the fast unlock, all on the owner's buffer (0), are not reached.
+    # The owner never takes its fast path, so the statements of the fast unlock, all on the owner's buffer (0), are not reached.
     Configuration("owner-lock.pml", ("NO_MEMBARRIER",), LOOP_NEVER_ENDS + ("buffer[0]", "D_STEP")),
     Configuration("owner-lock.pml", ("NO_MEMBARRIER", "WEAK"), LOOP_NEVER_ENDS + ("buffer[0]", "D_STEP")),
     Configuration("store-mutex.pml", (), LOOP_NEVER_ENDS),
@@ -81,7 +83,7 @@ CONFIGURATIONS = [
     Configuration("ring.pml", ("DIES",), LOOP_NEVER_ENDS),
     Configuration("ahead.pml"),
     Configuration("ahead.pml", ("LOOPS",)),
-    # With a queue of one each message is the last of its list, and nothing that was taken out waits behind the fence.
+    # With a queue of one, each message is the last of its list, so nothing that was taken waits for the fence.
     Configuration("room.pml", (), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
     Configuration("room.pml", ("CAPACITY=2", "MESSAGES=3"), LOOP_NEVER_ENDS, has_many_states=True),
     Configuration("room.pml", ("RECEIVERS=2", "MESSAGES=1"), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
@@ -90,7 +92,7 @@ CONFIGURATIONS = [
     Configuration("generation.pml", (), LOOP_NEVER_ENDS),
 ]
 
-# (mutant, model, further macros, what must be found)
+# (mutant, model, further macros, the error that must be found)
 MUTANTS = [
     # the wake word
     ("SLEEP_BY_PLAIN_STORE", "wake.pml", (), ASSERTION),
@@ -170,7 +172,7 @@ MUTANTS = [
     ("TURN_ENDS_BY_LOAD_AND_STORE", "owner-lock.pml", (), END_STATE),
     ("WAITS_FOR_ITS_TURN_WITHOUT_LIMIT", "owner-lock.pml", ("OWNER_STOPS",), END_STATE),
     ("FALLBACK_CLEARS_CONTENDED", "owner-lock.pml", ("NO_MEMBARRIER",), ASSERTION),
-    # the mutex that is given back by a plain store
+    # the mutex that is released by a plain store
     ("WANTS_WITHOUT_MEMBARRIER", "store-mutex.pml", (), END_STATE),
     ("WANTS_ONCE", "store-mutex.pml", (), END_STATE),
     ("TRIES_BEFORE_WANTING", "store-mutex.pml", (), END_STATE),
@@ -185,7 +187,7 @@ MUTANTS = [
     ("MOVE_WITHOUT_RECHECK", "item-guard.pml", (), ASSERTION),
     ("MOVE_LOCKS_CURRENT_FIRST", "item-guard.pml", (), END_STATE),
     ("MOVE_UNDER_ONE_LOCK", "item-guard.pml", (), ASSERTION),
-    # what is received before the loop runs
+    # messages received before the loop runs
     ("TWO_THREADS_AT_ONCE", "ahead.pml", (), ASSERTION),
     ("SOCKET_FIRST", "ahead.pml", (), ASSERTION),
     ("WATCHES_THE_SOCKET_ONLY", "ahead.pml", ("MESSAGES=2",), END_STATE),
@@ -215,7 +217,7 @@ MUTANTS = [
     ("PUBLISHES_WITHOUT_A_LOOK", "registration.pml", (), ASSERTION),
     ("PUBLISHES_BY_PLAIN_STORE", "registration.pml", (), ASSERTION),
     ("BITMAP_BEHIND_THE_SLOT", "registration.pml", (), ASSERTION),
-    # what epoll reports of a source
+    # epoll's reports about a source
     ("LEAVES_WITHOUT_END", "generation.pml", (), ASSERTION),
     ("ENDS_BEHIND_THE_LOCK", "generation.pml", (), ASSERTION),
     ("BEGINS_ANEW", "generation.pml", (), ASSERTION),
@@ -231,7 +233,7 @@ def run(command, directory):
 
 
 def explore(configuration, directory, hash_bits=24):
-    """The report of pan, after a search of the whole state space or until the first error."""
+    """Returns pan's report, after a search of the whole state space or up to the first error."""
     macros = [f"-D{define}" for define in configuration.defines]
     for model in MODELS.glob("*.pml"):
         shutil.copy(model, directory)
@@ -261,7 +263,7 @@ def test_model_holds(configuration, tmp_path):
     assert errors(report) == 0, f"{tmp_path}\n{report}"
     for truncation in ("Search not completed", "too small", "MEMLIM", "out of memory", "aborted"):
         assert truncation not in report, report
-    # A model that cannot get somewhere proves nothing about that place.
+    # A model that never reaches a statement proves nothing about it.
     unexpected = [line for line in unreached_statements(report) if not any(known in line for known in configuration.unreached)]
     assert not unexpected, "never reached:\n" + "\n".join(unexpected)
 

@@ -1,5 +1,5 @@
-/* The wake word and the two ways to sleep: included by wake.pml, post.pml, signal.pml, adjust.pml and guest.pml. Code: Sources/RunLoopCore/Poller/WakeWord.swift;
- * the order of the steps of a pass: Sources/RunLoopCore/Loop/Run.swift.
+/* The wake word and the two ways to sleep, included by wake.pml, post.pml, signal.pml, adjust.pml and guest.pml. Code:
+ * Sources/RunLoopCore/Poller/WakeWord.swift; for the order of the steps of a pass: Sources/RunLoopCore/Loop/Run.swift.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -18,18 +18,18 @@
  * go_to_sleep: edge -> …         epoll_pwait2                                           kernel    see above
  * awake: old = W; W = AWAKE      wakeFromSleep: old = W.exchange(awake)                 acq_rel   acquire: every wake_up and adjust before it in W's order
  *
- * Why sequential consistency (Spin's memory model) is enough here: every access to W that decides is a read-modify-write, so W has one order in which each
- * step reads its predecessor, and all steps are release and acquire: a WakeUp either precedes the loop's exchange(awake) in that order, and then everything
- * its thread did before is visible to the pass that follows, or it follows it, and then the CAS to sleeping fails or comes before it and the waker
- * sees `sleeping`. No step stores to one word and then loads another (store buffering, the QEMU and GLib bugs), so no fence is needed.
- * The one plain store that is tempting (W = awake after waking) would be such a step: MUTANT_AWAKE_BY_PLAIN_STORE shows it, with a store buffer.
+ * Why sequential consistency (Spin's memory model) is sufficient here: every access to W that decides anything is a read-modify-write, so W has one
+ * order in which each step reads its predecessor, and all steps are release and acquire. A WakeUp either precedes the loop's exchange(awake) in that
+ * order; then everything its thread did before is visible to the pass that follows. Or it follows it; then the CAS to sleeping fails, or precedes it
+ * and the waker sees `sleeping`. No step stores to one word and then loads another (store buffering, the QEMU and GLib bugs), so no fence is needed.
+ * The one tempting plain store (W = awake after waking) would be such a step: MUTANT_AWAKE_BY_PLAIN_STORE shows this, with a store buffer.
  *
- * The load of `adjust` may be stale in one way that counts: it says `pending` or `adjusting`, and nothing is done. Whoever calls it has been under the
- * loop's lock before. If the loop has last looked at its queues before that (and so does not know the item), all it did until then is visible, its
- * taking of that value too: what the load can see is only what came after, and that the loop must still take, before or instead of sleeping.
+ * The load in `adjust` may be stale in one way that matters: it reads `pending` or `adjusting`, and nothing is done. The caller has held the loop's
+ * lock before. If the loop last checked its queues before that (and so does not know the item), everything the loop did until then is visible,
+ * including its taking of that value: so the load can only see later values, which the loop must still take, before or instead of sleeping.
  *
- * The value that was replaced says which system call to make. Looking anywhere else is too late: the loop may be in another sleep by then, and although
- * the call does not harm that, the eventfd has one write too few or too many (MUTANT_WAKE_READS_WHERE, adjust.pml).
+ * The replaced value says which system call to make. Checking anything else would be too late: the loop may be in another sleep by then. The call
+ * would not harm that sleep, but the eventfd would have one write too few or too many (MUTANT_WAKE_READS_WHERE, adjust.pml).
  */
 #define AWAKE     0
 #define PENDING   1
@@ -39,36 +39,36 @@
 #define IS_SLEEPING(w) ((w) == ON_WORD || (w) == IN_EPOLL)
 
 #ifndef SPURIOUS
-#define SPURIOUS 1                 /* how many waits return for no reason (EINTR, timer, spurious futex wake, other descriptor) */
+#define SPURIOUS 1                 /* how many waits return for no reason (EINTR, timer, spurious futex wake, another descriptor) */
 #endif
 
 byte W;
 bit published;                     /* wakeDescriptor is not -1 */
-bit edge;                          /* an edge of the eventfd that epoll has not reported yet */
+bit edge;                          /* an edge of the eventfd that epoll has not reported so far */
 bit parked;                        /* the loop's thread is in the futex's queue */
 #ifdef MUTANT_WAKE_READS_WHERE
 bit where;                         /* 1: epoll */
 #endif
 #ifdef COUNTED
-short sum;                         /* the eventfd's, less the wakes that the loop has counted: read only when the thread ends */
-bit closed;                        /* the eventfd is, and its number may be anybody's */
+short sum;                         /* the eventfd's sum, less the wakes that the loop has counted: read only at thread exit */
+bit closed;                        /* the eventfd is closed, and its number may have been reused */
 #define ADD_TO_SUM assert(!closed); sum++
 #else
 #define ADD_TO_SUM skip
 #endif
 
-/* Variables of the loop's thread only, which the inlines below use: declare them in the loop's process. */
+/* Variables used by the inlines below, private to the loop's thread: declare them in the loop's process. */
 #define LOOP_THREAD_VARIABLES \
     byte spuriousLeft = SPURIOUS; \
     byte asleep;    /* what goToSleep put into W: 0 before and after */ \
     bit slept;      /* the CAS to it succeeded */ \
     bit timedOut    /* the deadline passed during the wait */
 
-/* ghosts: only assertions read them */
-byte kernelWakesAllowed;           /* sleeps that a waker has ended, or still may, minus system calls of wakers so far */
-bit owed[2];                       /* activation at this depth owes a pass: a WakeUp came since its last pass began */
+/* Ghosts: read by assertions only. */
+byte kernelWakesAllowed;           /* sleeps that a waker has ended, or may still end, minus wakers' system calls so far */
+bit owed[2];                       /* the activation at this depth owes a pass: a WakeUp arrived since its last pass began */
 
-/* The store buffer of the loop's CPU, one entry, for W only, used by one mutant. Any locked instruction of that CPU empties it. */
+/* The store buffer of the loop's CPU, with one entry, for W only. Used by one mutant. Any locked instruction of that CPU empties it. */
 #ifdef MUTANT_AWAKE_BY_PLAIN_STORE
 bit buffered;
 #define FLUSH if :: buffered -> W = AWAKE; buffered = 0 :: else fi
@@ -85,7 +85,7 @@ end: do :: atomic { buffered -> W = AWAKE; buffered = 0 } od
 #define ONE_PER_SLEEP assert(kernelWakesAllowed > 0); kernelWakesAllowed--
 #endif
 
-/* Before W becomes AWAKE: the loop itself ends a sleep that no waker has ended, and there is no system call for it any more. */
+/* Before W becomes AWAKE: the loop itself ends a sleep that no waker has ended, so no system call is allowed for it. */
 #define END_SLEEP kernelWakesAllowed = kernelWakesAllowed - IS_SLEEPING(W)
 
 #ifndef ALSO_REPORTED              /* what else a write to the eventfd makes ready */
@@ -159,7 +159,7 @@ again:  skip
     old = 0
 }
 
-/* Loop thread: back to awake. `consumed` becomes 1 if this took somebody's wake. */
+/* Loop thread: returns to awake. `consumed` becomes 1 if this took a wake-up. */
 inline awake(consumed) {
 #ifdef MUTANT_AWAKE_BY_PLAIN_STORE
     atomic { FLUSH; consumed = consumed || (W == PENDING); buffered = 1 }
@@ -198,7 +198,7 @@ inline publish() {
 #define SLEEPS_RIGHTLY 1
 #endif
 
-/* Loop thread. canTimeOut: this activation has a deadline. Sets slept, timedOut. Leaves W as it is: call awake() next. */
+/* Loop thread. canTimeOut: this activation has a deadline. Sets slept and timedOut. Leaves W unchanged: call awake() next. */
 inline go_to_sleep(depth, canTimeOut) {
     if :: asleep = IN_EPOLL :: asleep = ON_WORD fi;
     sleep_as_chosen(depth, canTimeOut)
@@ -247,7 +247,7 @@ park:
 end_futex:
             if
             :: !parked ->
-                /* EINTR, spurious: wait again without a pass in between (epoll: the same as not having returned) */
+                /* EINTR or spurious: waits again without a pass in between (for epoll, as if it had not returned). */
                 if
                 :: W == ON_WORD -> goto park
                 :: true

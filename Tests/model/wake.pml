@@ -1,5 +1,5 @@
-/* WakeUp, Stop and nested activations: no wake-up is lost, a Stop ends the activation it hits and no other.
- * Code: Sources/RunLoopCore/Poller/WakeWord.swift (W; see wake-word.inc.pml), Sources/RunLoopCore/Loop/Run.swift (S, activations).
+/* WakeUp, Stop and nested activations: no wake-up is lost, and a Stop ends the activation that it hits and no other. Code:
+ * Sources/RunLoopCore/Poller/WakeWord.swift (W; see wake-word.inc.pml), Sources/RunLoopCore/Loop/Run.swift (S, activations).
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
@@ -12,18 +12,18 @@
  * leave: S = saved               S.exchange(saved)                                      acq_rel   one order of S: a Stop up to here is absorbed
  * leave: W = PENDING             if depth > 0 && (tookWake || saved stop) { wakeUp() }  acq_rel   own CAS of the outer activation
  *
- * The last step is necessary: a nested run may take a wake-up whose work is of the outer run's mode, which it does not look at. The outer run may have
- * looked already in its current pass (nested run from a late callback, or from a BeforeWaiting observer), and would go to sleep
- * (MUTANT_NESTED_SWALLOWS_WAKE).
+ * The last step is necessary: a nested run may take a wake-up whose work belongs to the outer run's mode, which the nested run does not check. The
+ * outer run may have checked already in its current pass (if the nested run is started by a late callback, or by a BeforeWaiting observer), and would
+ * go to sleep (MUTANT_NESTED_SWALLOWS_WAKE).
  *
- * S must be looked at between the taking of a wake-up and the sleep: the taken one may have been the Stop's, and nothing else keeps the loop from sleeping
- * (MUTANT_STOP_CHECKED_BEFORE_TAKING: at the end of a pass is too early).
+ * S must be checked between taking a wake-up and sleeping: the wake-up may have been that of a Stop, and nothing else keeps the loop from sleeping
+ * (MUTANT_STOP_CHECKED_BEFORE_TAKING: the end of a pass is too early).
  *
- * Properties. (1) owed: no activation goes to sleep if a WakeUp came after the beginning of its last pass (assertion in go_to_sleep). (2) Nobody sleeps
- * for ever with a wake-up or a stop pending (Quiescence). (3) An activation ends with Stopped only if a Stop was stored while it was the current one.
- * (4) At most one system call of wakers per sleep. (5) No thread blocks for ever (invalid end states).
- * Configurations: default (a stopper and a waker thread); HANDLER: instead of the waker a signal handler that runs on the loop's own thread, between
- * any two of its steps or interrupting its wait, and calls Stop or WakeUp (the interrupted step does not go on until the handler has returned).
+ * Properties. (1) owed: no activation goes to sleep if a WakeUp arrived after the beginning of its last pass (assertion in go_to_sleep). (2) The loop
+ * never sleeps forever with a wake-up or a stop pending (Quiescence). (3) An activation returns Stopped only if a Stop was stored while it was the
+ * current one. (4) Wakers make at most one system call per sleep. (5) No thread blocks forever (invalid end states). Configurations: default (a
+ * stopper and a waker thread); HANDLER: instead of the waker, a signal handler runs on the loop's own thread, between any two of its steps or
+ * interrupting its wait, and calls Stop or WakeUp (the interrupted step continues only after the handler has returned).
  */
 #include "wake-word.inc.pml"
 
@@ -55,7 +55,7 @@ inline stop(old) {
 #endif
 }
 
-/* One exchange of S. The ghosts change with it: it is what decides which activation a Stop hits. */
+/* One exchange of S. The ghosts change with it, because this exchange decides which activation a Stop hits. */
 inline enter(d) {
 #ifdef MUTANT_ENTRY_LOADS_THEN_STORES
     saved[d] = S;
@@ -100,7 +100,7 @@ active proctype Loop() INTERRUPTIBLE {
     byte nestedLeft = NESTED_RUNS, pollsLeft = 1;
     bit lateNest;                  /* the nested run was started late in the pass, by a BeforeWaiting observer */
 
-    /* What happened before the run: a stale Stop, a stale wake-up. Both are documented as lost. */
+    /* State from before the run: a stale Stop, a stale wake-up. Both are documented as lost. */
     atomic { if :: S = 0 :: S = 1 fi; if :: W = AWAKE :: W = PENDING fi };
 
     enter(0);
@@ -185,7 +185,7 @@ active [STOPPERS] proctype Stopper() {
 #ifdef HANDLER
 active proctype SignalHandler() {
     byte old;
-    /* A signal takes the thread out of the futex's queue; the wait returns EINTR or is restarted, which checks W again: both are `parked = 0`. */
+    /* A UNIX signal takes the thread out of the futex's queue. The wait returns EINTR, or is restarted and checks W again: both are `parked = 0`. */
     atomic { inHandler = 1; parked = 0 };
     if
     :: stop(old)
