@@ -3,12 +3,12 @@
 
     bench.py --programs DIR --report FILE [--quick] [--only SCENARIO,...] [--libraries NAME,...]
 
-Each round runs every row, and within a row every library, each time starting with another one; so
-whatever else the machine does hits all of them. The medians of the rounds are compared. Rounds end
-when the time is up (--seconds), but not before the third (--quick: there are two).
+Each round runs every row, and within a row every library, each time starting with a different one; so disturbances of
+the machine affect all of them alike. The medians of the rounds are compared. Rounds end when the time is up
+(--seconds), but not before the third (--quick: the second).
 
-Exit status 1: a program failed its own checks, or ours is missing or did not finish.
-A peer that is missing or slow never fails the run. Standard library only.
+Exit status 1: a program failed its own checks, or this library's is missing or did not finish. A peer that is missing
+or slow never fails the run. Uses the standard library only.
 """
 import argparse
 import json
@@ -26,17 +26,17 @@ OURS, KIT, LIMIT = "runloop", "runloop-kit", "limit"
 # program: the name of its column
 PEERS = {"corefoundation": "cf", "libdispatch": "dispatch", "glib": "glib", "libuv": "uv",
          "libev": "ev", "libevent": "event", "sd-event": "sdevent"}
-# Of ours only the ordinary way counts. What else there is for descriptors stands below the table.
+# Only the usual variant of this library counts. The other variants for descriptors are listed below the table.
 OUR_VARIANTS = [OURS, f"{OURS}-descriptor", f"{OURS}-socket", f"{OURS}-stream"]
 STARTS = 8
-# So often in each round: where a few in a hundred count, and one run is over in no time.
+# How often per round, for rows in which a few percent matter and one run takes hardly any time.
 TURNS = {"chain": 4, "ask": 3, "echo": 3, "startup": 12}
 SHORT = 0.3
 UNSUPPORTED = 77
 NOISY = 0.25
 
-# text ({size}: what the programs found possible), unit, scenario, parameter, key of the result, nanoseconds (or so) per
-# unit; which of our variants, if it is not the ordinary one
+# text ({size}: the size that the programs chose), unit, scenario, parameter, key of the result, nanoseconds (or
+# similar) per unit; and the variant of this library, if it is not the usual one
 ROWS = [
     ("loop pass, nothing to poll", "ns", "pass", "nothing", "value", 1),
     ("loop pass, a quiet descriptor is watched", "ns", "pass", "descriptor", "value", 1),
@@ -81,7 +81,7 @@ ROWS = [
     ("memory per watched descriptor", "B", "memory", "descriptor", "value", 1),
 ]
 CELLS = list(dict.fromkeys((row[2], row[3]) for row in ROWS))
-# shown in brackets, never the best peer
+# shown in brackets, and never the best peer
 NOT_COMPARABLE = {("pass", "nothing", "dispatch"):
                   "a serial queue runs its next function, nothing else gets a look"}
 
@@ -91,7 +91,7 @@ def library_of(variant):
 
 
 def discover(directory, only):
-    """{scenario: [(program, variant)]} as the programs declare it, and the programs missing."""
+    """Returns {scenario: [(program, variant)]} as the programs declare it, and the missing programs."""
     found, missing = {}, []
     for program in [OURS, KIT, LIMIT, *PEERS]:
         path = directory / program
@@ -113,7 +113,7 @@ def discover(directory, only):
 
 
 class Pairs:
-    """The socket pairs of a row of "chain", which its programs inherit: see open_pairs in scenarios-descriptors.h."""
+    """The socket pairs for a row of "chain", inherited by its programs: see open_pairs in scenarios-descriptors.h."""
 
     def __init__(self, parameter):
         self.limits = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -135,7 +135,7 @@ class Pairs:
             end.set_inheritable(True)
 
     def renew(self):
-        """Somebody has left messages in them."""
+        """Replaces the pairs, because a program has left messages in them."""
         self.close()
         self.open()
 
@@ -154,7 +154,7 @@ class Runs:
     def __init__(self, quick):
         self.results = {}                    # (scenario, parameter, variant): [result, ...]
         self.left, self.failures = set(), []
-        self.seconds = {}                    # of the latest run
+        self.seconds = {}                    # of the most recent run
         self.quick = quick
         self.environment = dict(os.environ, BENCH_SCALE="0.1" if quick else "1")
 
@@ -191,7 +191,7 @@ class Runs:
             if result["value"] is None and library_of(variant) == OURS:
                 self.fail(key, "gave up")
             elif result["value"] is None or (self.quick and self.seconds[key] > SHORT):
-                self.left.add(key)           # slow: once is enough
+                self.left.add(key)           # slow: run once only
 
     def fail(self, key, why):
         self.left.add(key)
@@ -200,7 +200,7 @@ class Runs:
         print("FAILED", self.failures[-1], file=sys.stderr)
 
     def summary(self, scenario, parameter, key, per):
-        """{library: [(median, noisy, variant), ...]}, its best variant first; infinite: it gave up."""
+        """Returns {library: [(median, noisy, variant), ...]}, best variant first; infinite if the program gave up."""
         table = {}
         for (s, p, variant), results in self.results.items():
             if (s, p) != (scenario, parameter):
@@ -216,7 +216,7 @@ class Runs:
         return {library: sorted(found, key=lambda one: (one[2] != OURS, one)) for library, found in table.items()}
 
     def size(self, scenario, parameter):
-        """How large the programs made what they measured; 0 if nobody said."""
+        """Returns the size that the programs chose for the measured thing; 0 if none reported it."""
         return max((r.get("size", 0) for (s, p, _), results in self.results.items() if (s, p) == (scenario, parameter)
                     for r in results), default=0)
 
@@ -267,7 +267,7 @@ def table_lines(runs, cells, columns):
 
 
 def cpu_seconds():
-    """Seconds of CPU the machine has spent, and we and our children."""
+    """Returns the seconds of CPU time used by the whole machine, and by this process and its children."""
     fields = [int(x) for x in Path("/proc/stat").read_text().split("\n")[0].split()[1:9]]
     ours = [resource.getrusage(w) for w in (resource.RUSAGE_CHILDREN, resource.RUSAGE_SELF)]
     everybody = (sum(fields) - fields[3] - fields[4]) / os.sysconf("SC_CLK_TCK")
@@ -275,7 +275,7 @@ def cpu_seconds():
 
 
 def left_out_lines(directory, missing):
-    """Which peers were left out, and one line that installs them."""
+    """Returns which peers were left out, and one line that installs them."""
     lines, packages = [], []
     for program in missing:
         if program not in PEERS:
@@ -325,7 +325,7 @@ def main():
     parser.add_argument("--libraries", type=names, help="columns: runloop,limit,uv,...")
     options = parser.parse_args()
 
-    os.closerange(3, 1024)                   # inherited: the pairs of "chain" stand in a row
+    os.closerange(3, 1024)                   # inherited: the pairs of "chain" have consecutive numbers
     programs, missing = discover(options.programs, options.libraries)
     if OURS in missing or LIMIT in missing:
         sys.exit(f"{options.programs}: {OURS} and {LIMIT} must be built")

@@ -34,7 +34,7 @@ static void churn_in_loop(void)
     RLRunLoopStop(loop);
 }
 
-/* Cancels timers that are among the next to fire, as the timeouts of requests are if all else is later. */
+/* Cancels timers that are among the next to fire, as request timeouts are when everything else is later. */
 static void cancel_near_in_loop(void)
 {
     add_timers();
@@ -216,7 +216,8 @@ static void socket_one(void)
     RLRunLoopRun();
 }
 
-/* Made, watched by a loop that waits once, and invalidated; the descriptors stay open. */
+/* Creates descriptor objects, watches them in a loop that waits once, and invalidates them; the descriptors stay
+ * open. */
 static void file_descriptor_register(void)
 {
     prepare_loop();

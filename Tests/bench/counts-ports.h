@@ -1,6 +1,6 @@
 /*
- * counts-ports.h -- operations for counts.c: messages within the process, and requests between two. The other process is
- * not counted.
+ * counts-ports.h -- operations for counts.c: messages within the process, and requests between two processes. The other
+ * process is not counted.
  */
 #include "../own-directory.h"
 #include <signal.h>
@@ -52,7 +52,7 @@ static size_t request_size;
 static RLDataRef echo(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
 {
     (void)local, (void)id, (void)info;
-    if (partner != 0) { /* this is the process that is counted */
+    if (partner != 0) { /* this is the counted process */
         handled++;
         if (handled == REQUESTS)
             begin();
@@ -127,7 +127,8 @@ static void message_serve(void)
     between_processes(serve_requests, send_requests);
 }
 
-/* ---- one way, to a server that does not come to it: what is in between waits in memory that both share, once the server has made that ---- */
+/* ---- one way, to a server that falls behind: messages wait in memory shared by both, once the server has created
+ * it ---- */
 
 enum { FIRST_ONE_WAY = 160, ONE_WAY = 1280 };
 

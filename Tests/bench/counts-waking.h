@@ -62,7 +62,7 @@ static void end_posts(void *info)
         end(BURST, 0);
 }
 
-/* Called in the loop: holds it awake until the other thread has posted. Twice, the first to warm up. */
+/* Called in the loop: keeps it awake until the other thread has posted. Called twice, first to warm up. */
 static void hold_while_posting(void)
 {
     long burst = atomic_load(&go) + 1;
@@ -112,7 +112,7 @@ static void wake_awake(void)
         wake_once();
     }
     end(BURST, 0);
-    on_source = NULL;                                 /* the loop is still held */
+    on_source = NULL;                                 /* the loop is still kept awake */
     atomic_store(&go, 2);
     stop_loop_thread();
 }
@@ -125,7 +125,7 @@ static void call_once(void)
     CHECK(RLRunLoopPerformFunctionAndWait(loop, kRLRunLoopDefaultMode, count_post, NULL, 10));
 }
 
-/* Each time the loop sleeps first, and has done the work and sleeps again after. */
+/* Each time, the loop sleeps first, and does the work and sleeps again afterwards. */
 static void in_lock_step(void (*once)(void))
 {
     start_loop_thread();

@@ -93,7 +93,7 @@ static void begin(void)
     atomic_store(&counting, true);
 }
 
-/* own: system calls of the loop's thread that were this program's, not the library's */
+/* `own` is the number of system calls that the loop's thread made for this program, not for the library. */
 static void end(long n, long own)
 {
     atomic_store(&counting, false);
@@ -160,7 +160,7 @@ static void *run_loop(void *unused)
     return NULL;
 }
 
-/* No waiting in this program makes a system call: it would be counted. */
+/* Waits without a system call, which would be counted. */
 static void until(atomic_long *value, long at_least)
 {
     while (atomic_load(value) < at_least)

@@ -24,7 +24,7 @@ TIME_LIMIT = 60
 
 
 def read_limits(path=LIMITS):
-    """[(operation, thread, {column: limit})] in the order of the file; a column without limit is absent."""
+    """Returns [(operation, thread, {column: limit})] in the order of the file; a column without a limit is absent."""
     rows, columns = [], ["allocations", "calls", "descriptors"]
     for line in path.read_text().splitlines():
         fields = line.split("#")[0].split()
@@ -38,7 +38,7 @@ def read_limits(path=LIMITS):
 
 
 def parse_trace(text):
-    """{thread: {call: count}} between the marks, and how many of the loop's calls were the program's own."""
+    """Returns {thread: {call: count}} between the marks, and how many of the loop's calls were made by the program itself."""
     threads, calls, own, inside = {}, Counter(), 0, False
     for line in text.splitlines():
         match = LINE.match(line)
@@ -57,7 +57,7 @@ def parse_trace(text):
             elif word == "end":
                 inside, own = False, int(rest)
             continue
-        # a resumed call was counted when it began
+        # A resumed call was counted when it began.
         name = re.match(r"(\w+)\(", what)
         if inside and name:
             calls[thread, name.group(1)] += 1
@@ -76,7 +76,7 @@ def can_trace():
 
 
 def measure(program, operation, trace=True):
-    """{thread: {column: count per operation}}, with "names": the system calls by name, for people."""
+    """Returns {thread: {column: count per operation}}, with "names": the system calls by name, for the reader."""
     with tempfile.NamedTemporaryFile("r", suffix=".strace") as output:
         tracer = ["strace", "-f", "-qq", "-s", "64", "-o", output.name] if trace else []
         done = subprocess.run([*tracer, str(program), operation], capture_output=True, text=True,
@@ -99,7 +99,7 @@ def measure(program, operation, trace=True):
 
 
 def over(counts, limits):
-    """[text] of the counts that are over their limit."""
+    """Returns [text] for the counts that exceed their limit."""
     return [f"{column} {counts[column]:g}, limit {limit:g}" for column, limit in limits.items()
             if column in counts and counts[column] > limit]
 

@@ -1,8 +1,8 @@
-/* file-watch.c - what RLFileWatch takes for many directories: to begin, in memory, for one change, to end, and when there are not enough
+/* file-watch.c - what RLFileWatch costs for many directories: starting, memory, one change, ending, and too few
  * watches. `make files` runs it, and again in part under strace, which counts the system calls of one change.
  *
  *     file-watch [DIRECTORIES]           prints one line for each (100 101 directories below $TMPDIR: 1 000 in each of 100)
- *     file-watch DIRECTORIES CHANGES     only makes so many changes between two marks, write(-1, "begin") and write(-1, "end") */
+ *     file-watch DIRECTORIES CHANGES     only makes CHANGES changes between two marks, write(-1, "begin") and write(-1, "end") */
 #include "../own-directory.h"
 #include "support.h"
 
@@ -25,7 +25,7 @@ static double seconds(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Makes the tree, one level of directories with a thousand in each, or removes it. */
+/* Creates the tree, one level of directories with a thousand in each, or removes it. */
 static void change_tree(int (*change)(const char *path), int is_upwards)
 {
     char path[500];
@@ -69,7 +69,7 @@ static RLFileWatchRef begin(void)
     return watch;
 }
 
-/* Where a file is made or removed: directories all over the tree, in turn. */
+/* Returns where a file is created or removed: directories all over the tree, in turn. */
 static const char *file_path(long number)
 {
     static char path[500];
@@ -82,7 +82,7 @@ static const char *file_path(long number)
     return path;
 }
 
-/* A name that comes to be, with one event; returns how long it takes from the system call that makes it until it is told. */
+/* Creates a name, which causes one event. Returns the time from the system call until the event is reported. */
 static double one_change(long number)
 {
     const char *path = file_path(number);
@@ -113,7 +113,7 @@ static void measure_changes(void)
            times[CHANGES / 2] * 1e6);
 }
 
-/* Time is that of the processor, which other programs change less, at the best of three rounds. */
+/* Times are processor times, which other programs affect less; the best of three rounds counts. */
 static void measure(void)
 {
     double began = HUGE_VAL, ended = HUGE_VAL;
@@ -147,7 +147,7 @@ static int write_text(const char *path, const char *text)
     return is_done;
 }
 
-/* In a user namespace, whose limit it may set: half of the directories can be watched. */
+/* Runs in a user namespace, in which it may set the limit: half of the directories can be watched. */
 static void measure_exhausted(void)
 {
     char users[32], limit[32];

@@ -1,5 +1,6 @@
-"""Prints how long after its cause a callback comes, in microseconds: a host's own one, and one of a run loop that is a guest of the host; then
-one of a run loop, and one of another loop that the run loop serves. Medians of 20 000 calls, and of 5 rounds of that, on one processor:
+"""Prints how long a callback takes to follow its cause, in microseconds: first one of a host itself, and one of a run
+loop that is a guest of the host; then one of a run loop, and one of another loop that the run loop serves. Medians of
+20 000 callbacks, and of 5 rounds of those, on one processor:
 
     own, descriptor     the loop's thread has written to an eventfd that the host, or the run loop, watches
     thread, post        another thread has written to it, or has posted a function to the run loop

@@ -1,7 +1,7 @@
 /*
- * launch.c -- measures "startup" from outside: starts a program n times, prints the median time
- * from start to reaped and the peak of resident memory. It is small and static because the peak of
- * a child starts at that of the process that forked it.
+ * launch.c -- measures "startup" from outside: starts a program n times, and prints the median time from its start
+ * until it is reaped, and its peak resident memory. launch is small and static, because the peak of a child starts at
+ * that of the process that forked it.
  *
  *     launch <n> <program> <arguments>...
  */

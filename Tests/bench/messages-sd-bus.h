@@ -108,7 +108,7 @@ static void bus_source(int count)
         sd_bus_message *message = bus_message(bus, "Swallow", bytes);
         bus_check(sd_bus_message_set_expect_reply(message, 0));
         int result = sd_bus_send(bus, message, NULL);
-        if (result == -ENOBUFS) { /* too much waits: as slow as the reader is */
+        if (result == -ENOBUFS) { /* too much is queued: slow down to the reader's speed */
             bus_check(sd_bus_flush(bus));
             result = sd_bus_send(bus, message, NULL);
         }

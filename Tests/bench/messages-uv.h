@@ -1,13 +1,14 @@
-/* libuv: pipes over a socket pair. Both ends know the size of a message. What fits is written at once. There is room for more
- * than a message: libuv reads again after a read that left none, which would be a system call for nothing at each end. */
+/* libuv: pipes over a socket pair. Both ends know the message size. Data that fits is written immediately. The read
+ * buffer is larger than a message: after a read that fills its buffer libuv reads again, which would be a useless
+ * system call at each end. */
 #include <uv.h>
 
 struct uv_end {
     uv_pipe_t pipe;
-    char *bytes;     /* what is read */
-    const char *out; /* what is written */
+    char *bytes;     /* read buffer */
+    const char *out; /* write buffer */
     size_t room, done;
-    int left; /* replies that are still to come */
+    int left; /* replies still expected */
     void (*complete)(struct uv_end *end);
 };
 
@@ -93,7 +94,7 @@ static void uv_client(int count)
     uv_run(uv_default_loop(), UV_RUN_DEFAULT);
 }
 
-/* ---- one way: as many messages as one read brings ---- */
+/* ---- one way: reads as many messages at a time as are available ---- */
 
 static void uv_take(struct uv_end *end)
 {

@@ -1,17 +1,18 @@
-/* Requests and replies between two processes, and messages one way: this library beside hand-written sockets, ZeroMQ, nng,
- * sd-bus and libuv's pipes. Each server echoes; one way the last message of a round says so, and the server answers on a
- * pipe. Each library has a client process of its own; the rounds are interleaved, and medians are printed.
+/* Requests and replies between two processes, and one-way messages: this library compared with hand-written sockets,
+ * ZeroMQ, nng, sd-bus and libuv's pipes. Each server echoes. One way, the last message of a round is marked, and the
+ * server answers it on a pipe. Each library has its own client process; the rounds are interleaved, and medians are
+ * printed.
  *
- *     make -C Tests/bench messages        both ends on one CPU, then one CPU each
- *     build/bench/messages one 64 0       only one way (both: and back), of this size, the server on this CPU; any of them
- *                                         may be left out from the end
+ *     make -C Tests/bench messages        both ends on one CPU, then on one CPU each
+ *     build/bench/messages one 64 0       one way only (`both`: there and back), this size, the server on this CPU; arguments
+ *                                         may be omitted from the end
  *
- * `hand` is what this library does without any of the rest: epoll, send, recv on a socket pair (SEQPACKET up to 128 KB, a
- * stream beyond, since a packet has to fit into the socket's buffer). It watches no time limit. sd-bus and libuv talk over
- * socket pairs too: sd-bus without a broker, as systemd's own programs do among themselves. Neither hand nor libuv says
- * how long a message is, who asks, or which request a reply belongs to: both ends know the size. One way ZeroMQ, nng and
- * sd-bus collect what a reader is too slow for, and send it together; ours puts what is small into memory that both
- * processes share. */
+ * `hand` does what this library does, and nothing else: epoll, send, recv on a socket pair (SEQPACKET up to 128 KB,
+ * a stream beyond, since a packet has to fit into the socket's buffer). It has no time limit. sd-bus and libuv also
+ * use socket pairs; sd-bus without a broker, as systemd's own programs do among themselves. Neither hand nor libuv
+ * transmits the length of a message, its sender, or the request that a reply belongs to: both ends know the size.
+ * One way, ZeroMQ, nng and sd-bus collect messages for which the reader is too slow, and send them together; this
+ * library puts small ones into memory shared by both processes. */
 #define _GNU_SOURCE /* sched_setaffinity */
 #include "../own-directory.h"
 #include <RunLoop/RunLoop.h>
@@ -53,14 +54,15 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* What is sent. Written to: memory that never was is one page of zeros, and takes no room in the processor's cache. */
+/* Returns the data to send. It is written to, because untouched memory is one page of zeros and takes no space in
+ * the CPU cache. */
 static char *filled(void)
 {
     char *bytes = malloc(size);
     return memset(bytes, 2, size);
 }
 
-/* One way: the last message of a round begins with this. */
+/* One way, the last message of a round begins with this. */
 enum { LAST = 1 };
 
 static void acknowledge(const void *message)
@@ -314,8 +316,8 @@ struct client {
     int orders[2], times[2];
 };
 
-/* A process of its own for each: in one that has the threads of another library every system call takes longer, and ours
- * has to lock. It does a round whenever it is told to. */
+/* Each library has its own client process, because in a process with another library's threads every system call
+ * takes longer, and this library has to lock. The client runs a round on request. */
 static void start_client(const struct peer *peer, struct client *client)
 {
     if (pipe(client->orders) != 0 || pipe(client->times) != 0)
@@ -381,7 +383,7 @@ static void measure(const struct peer *peers, size_t bytes, int count, int serve
     }
     for (int peer = 0; peer < PEERS; peer++)
         run(&clients[peer], count / 10 + 1);
-    /* Each round begins with another one. */
+    /* Each round begins with a different library. */
     for (int round = 0; round < ROUNDS; round++)
         for (int turn = 0; turn < PEERS; turn++)
             times[(turn + round) % PEERS][round] = run(&clients[(turn + round) % PEERS], count);

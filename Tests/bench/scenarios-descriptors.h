@@ -1,8 +1,8 @@
 /*
  * scenarios-descriptors.h
- *     chain      libevent's benchmark: N socket pairs, 100 messages in flight; whoever reads a
- *                message writes one to the next pair: one message. "most": as many pairs as the limit
- *                of descriptors allows, 10 000 at most. BENCH_PAIRS=FIRST:N, N pairs are open already, as the
+ *     chain      libevent's benchmark: N socket pairs, 100 messages in flight; reading a message
+ *                writes one to the next pair: one message. "most": as many pairs as the limit
+ *                of descriptors allows, 10 000 at most. BENCH_PAIRS=FIRST:N: N pairs are already open, as the
  *                descriptors from FIRST on
  *     memory     bytes per watched descriptor
  *     (pass)     the quiet descriptor of "pass descriptor"
@@ -32,7 +32,7 @@ static size_t most_pairs(void)
     return wanted;
 }
 
-/* Where the kernel has put sockets decides a tenth of the time: all programs of a row are given the same. */
+/* The kernel's placement of sockets accounts for a tenth of the time, so all programs of a row share the same ones. */
 static bool use_given_pairs(size_t n)
 {
     const char *given = getenv("BENCH_PAIRS");
@@ -53,7 +53,7 @@ static void open_pairs(size_t n)
     struct rlimit limit;
     getrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_max < 2 * n + OTHER_DESCRIPTORS)
-        limit.rlim_max = 2 * n + OTHER_DESCRIPTORS;     /* root may */
+        limit.rlim_max = 2 * n + OTHER_DESCRIPTORS;     /* allowed for root */
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) < 0)
         _exit(EXIT_UNSUPPORTED);
@@ -105,7 +105,7 @@ static MAYBE_UNUSED void on_readable(size_t i)
     on_message(i);
 }
 
-/* Sends `active` messages on their way and runs the loop until `messages` have been read. */
+/* Sends `active` messages and runs the loop until `messages` have been read. */
 static void run_chain(size_t first, size_t step, size_t active, uint64_t messages)
 {
     pairs_.read = 0;                        /* before the first write: handlers may run on */

@@ -1,14 +1,15 @@
 /*
- * scenarios-echo.h -- an echo server: the library's streams in this process, and clients in another one, on a CPU of its own if
- * there is one. n connections (TCP, loopback); parameter = connections x bytes of a request. The clients are the same for all:
- * each sends a request, and when all have their replies, the next.
+ * scenarios-echo.h -- an echo server: the library's streams in this process, and clients in another one, on a separate
+ * CPU if there is one. n connections (TCP, loopback); parameter = connections x bytes of a request. The clients are the
+ * same for all libraries: each sends a request, and once all have their replies, the next one.
  *     value   nanoseconds from reply to reply: 1e9 / value is requests per second
  *     cpu     nanoseconds of processor time that the server's process takes for each
  *
- * In rounds for two reasons. Clients that send again at once (epoll) are about as fast as the servers. If the server is a little
- * faster, they find hundreds of replies at a time; if it is a little slower, they find one, and sleep and are woken for the next,
- * in which the server's time has a part: a difference of 3 % between two servers becomes 25. And the processor time of another
- * process is known to 4 ms only, unless it sleeps, as the server does at the end of a round.
+ * There are two reasons for rounds. Clients that send again immediately (epoll) are about as fast as the servers. If
+ * the server is a little faster, they find hundreds of replies at a time; if it is a little slower, they find one, then
+ * sleep and are woken for the next, which includes the server's time: a difference of 3 % between two servers becomes
+ * 25 %. And the processor time of another process is known only to 4 ms, unless it sleeps, as the server does at the
+ * end of a round.
  */
 #ifdef HAS_ECHO
 #include <arpa/inet.h>
@@ -24,11 +25,11 @@ struct echo_times { uint64_t begin, end, cpu; };
 
 static struct echo {
     size_t connections, size, ended;
-    int *fds;                           /* the server's ends, which do not block */
+    int *fds;                           /* the server's ends, which are non-blocking */
     struct echo_times *times;           /* shared with the clients */
 } echo_run;
 
-/* For a backend: a connection has ended. */
+/* For a backend: call when a connection has ended. */
 static void on_echo_end(void)
 {
     if (++echo_run.ended == echo_run.connections)
@@ -64,7 +65,7 @@ static uint64_t server_cpu(clockid_t clock)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* All clients. The last reply is the one to wait for: then the others are there. */
+/* All clients. It waits for the last reply, since the others have arrived by then. */
 static void echo_ask(const int *clients, uint64_t warm, uint64_t rounds, pid_t server)
 {
     static uint8_t request[MOST_ECHO_BYTES], reply[MOST_ECHO_BYTES];

@@ -40,7 +40,7 @@ static void ask(const char *parameter)
 /* ---- deliver ---------------------------------------------------------------------------------------- */
 
 #ifdef HAS_DELIVER
-/* The sender reads `total` each time: not from the line that the receiver writes each time. */
+/* The sender reads `total` each time, so it is not in the cache line that the receiver writes each time. */
 static struct {
     uint64_t total;
     _Alignas(128) uint64_t done;

@@ -10,12 +10,12 @@
 static struct {
     size_t count, expected, called;
     bool *seen;
-    uint64_t due;                                   /* of the only one expected, in "rearm" */
+    uint64_t due;                                   /* of the only timer expected, in "rearm" */
 } timers_;
 
 static void on_timer(size_t i)
 {
-    CHECK(timers_.expected > 0);                    /* a cancelled or a far one was called  */
+    CHECK(timers_.expected > 0);                    /* a cancelled or far timer fired       */
     CHECK(i < timers_.count && !timers_.seen[i]);   /* called twice                         */
     CHECK(now_ns() >= timers_.due);                 /* called early                         */
     timers_.seen[i] = true;
@@ -27,7 +27,7 @@ static void on_timer(size_t i)
 
 static uint64_t far_delay(void) { return 3600000000000u + random_below(3600000000000u); }
 
-/* Small batches are repeated for a while. */
+/* Small batches are repeated for some time. */
 static bool enough_for(uint64_t nanoseconds) { return now_ns() - result.begin >= scaled(nanoseconds); }
 static bool enough(void) { return enough_for(150000000); }
 
@@ -68,7 +68,7 @@ static void churn(const char *parameter)
     uint32_t *order = shuffled(n);
     loop_init(first_loop());
     measure_begin();
-    do { /* three times if that is quick: the memory of the first batch is new, which may take as long as the rest */
+    do { /* three times if that is fast: the first batch's memory is new, which may take as long as the rest */
         timers_init(first_loop(), n);
         for (size_t i = 0; i < n; i++)
             timer_add(first_loop(), i, delay[i]);
@@ -99,7 +99,7 @@ static void rearm(const char *parameter)
     } while (!enough());
     measure_end();
 
-    /* one is moved close: it alone is called, and not early */
+    /* One is moved close: only that one fires, and not early. */
     uint64_t end = result.end;
     expect_timers(n, 1);
     timers_init(first_loop(), n);
@@ -141,7 +141,7 @@ static void timer_memory(const char *parameter)
     timers_init(first_loop(), n + 1);
     for (size_t i = 0; i < n; i++)
         timer_add(first_loop(), i, far_delay());
-    timer_add(first_loop(), n, 1000000);            /* lets the loop see them all */
+    timer_add(first_loop(), n, 1000000);            /* makes the loop take note of all of them */
     loop_run(first_loop());
     CHECK(timers_.called == 1);
     result.operations = n;
@@ -161,7 +161,7 @@ static void on_tick(void)
         loop_stop(first_loop());
 }
 
-/* Mean lateness against what the library promises; calls merged on the grid are missed, not late. */
+/* Mean lateness relative to what the library promises; calls merged on the grid count as missed, not late. */
 static double mean_lateness(uint64_t first, enum schedule schedule)
 {
     double sum = 0, due = 0, period = (double)ticks.period;

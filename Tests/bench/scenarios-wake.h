@@ -18,7 +18,7 @@ static void start_passes(void)
     passes.deadline = now_ns() + scaled(200000000);
 }
 
-/* Counts one pass; false: that was the last. The clock is looked at every 256 passes only. */
+/* Counts one pass; returns false for the last one. The clock is read only every 256 passes. */
 static inline bool another_pass(void)
 {
     passes.done++;
@@ -52,7 +52,7 @@ static void pass(const char *parameter)
     if (watching)
         quiet_descriptor_poke();
     loop_run(first_loop());
-    CHECK(!watching || quiet_descriptor_served());  /* the passes did look at it */
+    CHECK(!watching || quiet_descriptor_served());  /* the passes did check it */
 }
 
 /* ---- signal: parameter = number of sources in the mode ------------------------------------------- */
@@ -87,7 +87,7 @@ static void signal_one(const char *parameter)
 static struct {
     uint64_t total, per_thread;
     pthread_barrier_t go;
-    _Alignas(128) uint64_t done, sum;               /* the loop's: no posting thread reads there */
+    _Alignas(128) uint64_t done, sum;               /* used by the loop: no posting thread reads this line */
 } posts;
 
 static void run_posted(void *argument)
@@ -282,7 +282,7 @@ static void call(const char *parameter)
     pthread_barrier_wait(&calls.ready);
     for (uint64_t i = 1; i <= total; i++) {
         call_and_wait(first_loop(), count_call, &calls);
-        CHECK(calls.called == i);                     /* it has run when we are back */
+        CHECK(calls.called == i);                     /* it has run when the call returns */
         if (i == warm)
             measure_begin();
     }

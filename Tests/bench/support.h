@@ -78,9 +78,9 @@ static struct {
     const char *scenario, *variant, *parameter;
     uint64_t begin, end;             /* CLOCK_MONOTONIC                                      */
     uint64_t operations;
-    uint64_t size;                   /* of what the machine decided on, 0: nothing           */
+    uint64_t size;                   /* the size the machine allowed, 0: none               */
     double value;                    /* 0: nanoseconds per operation, from the lines above   */
-    double cpu;                      /* of "echo": nanoseconds of processor time for each    */
+    double cpu;                      /* for "echo": nanoseconds of processor time for each  */
 } result;
 
 static inline MAYBE_UNUSED void measure_begin(void) { result.begin = now_ns(); }
@@ -119,8 +119,8 @@ static inline MAYBE_UNUSED uint64_t scaled(uint64_t amount)
 
 /* ---- the machine ------------------------------------------------------------------------------ */
 
-/* Resident anonymous bytes: heap and stacks, not library pages that happen to be touched. Exact,
-   unlike statm, which lags behind by a batch per CPU. */
+/* Resident anonymous bytes: heap and stacks, not library pages that happen to be touched. Exact, unlike statm, which
+   lags behind by a batch per CPU. */
 static MAYBE_UNUSED uint64_t resident_bytes(void)
 {
     FILE *f = fopen("/proc/self/smaps_rollup", "r");
@@ -144,7 +144,7 @@ static MAYBE_UNUSED void pin_to(int cpu)
     CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
 }
 
-/* The nth of the CPUs we may use. */
+/* Returns the nth of the CPUs that this process may use. */
 static MAYBE_UNUSED int nth_cpu(int nth)
 {
     cpu_set_t all;

@@ -1,15 +1,15 @@
 /*
- * cf-family.h -- one program for the two libraries with CFRunLoop's interface. It is written in
- * CoreFoundation's names; backends/runloop.c maps them to ours.
+ * cf-family.h -- one program for the two libraries that have CFRunLoop's interface. It is written in CoreFoundation's
+ * names; backends/runloop.c maps them to this library's.
  *
  *     <name>            version-0 sources, timers, version-1 sources for descriptors, posting by
  *                       the native call
- *     <name>-queue      "post" through the own task queue and a version-0 source
+ *     <name>-queue      "post" through a task queue of the program and a version-0 source
  *     <name>-eventfd    "wake" through an eventfd in a version-1 source
  *     <name>-socket     "chain" and "memory" through CFSocket's read callbacks
  *
- * A file that includes it defines LIBRARY, the name, MOST_TIMERS, OWN_THREAD, MORE_VARIANTS and post_natively(), and then
- * watched_perform() and add_descriptor().
+ * A file that includes it first defines LIBRARY, the name, MOST_TIMERS, OWN_THREAD, MORE_VARIANTS and post_natively(),
+ * and afterwards watched_perform() and add_descriptor().
  */
 #include <sys/eventfd.h>
 
@@ -205,7 +205,7 @@ static void add_descriptor(struct loop *l, struct watched *info);
 static void socket_call(CFSocketRef s, CFSocketCallBackType type, CFDataRef address, const void *data, void *info)
 {
     (void)s; (void)type; (void)address; (void)data;
-    on_readable(((struct watched *)info)->i);       /* nothing is read for us here, as opposed to CF's sources */
+    on_readable(((struct watched *)info)->i);       /* unlike CF, this library does not read the descriptor */
 }
 
 static void add_socket(struct loop *l, struct watched *info)

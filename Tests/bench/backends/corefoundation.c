@@ -1,10 +1,10 @@
 /*
- * corefoundation.c -- CFRunLoop of the Swift toolchain, on a thread of its own: on the main thread
- * it also serves the main dispatch queue, which costs 1.5 us more per pass.
+ * corefoundation.c -- CFRunLoop of the Swift toolchain, on a separate thread: on the main thread it also serves the
+ * main dispatch queue, which costs 1.5 us more per pass.
  *
- * A version-1 source on Linux is edge-triggered, and CFRunLoop itself reads eight bytes from the
- * descriptor before it calls the handler; so messages are eight bytes and the handler drains the
- * rest. Cancelling or moving a timer searches a sorted array: a million would take hours.
+ * A version-1 source on Linux is edge-triggered, and CFRunLoop itself reads eight bytes from the descriptor before it
+ * calls the handler; so messages have eight bytes, and the handler drains the rest. Cancelling or moving a timer
+ * searches a sorted array: a million timers would take hours.
  */
 #include "../loop.h"
 #include <CoreFoundation/CoreFoundation.h>

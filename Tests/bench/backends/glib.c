@@ -1,8 +1,8 @@
 /*
- * glib.c -- GLib's GMainContext, which polls with poll(2) and waits in whole milliseconds. Everything
- * is an own GSource whose ready time is set: the cheapest way there.
+ * glib.c -- GLib's GMainContext, which polls with poll(2) and waits in whole milliseconds. Everything is a custom
+ * GSource whose ready time is set: GLib's cheapest way.
  *     glib          posting by g_main_context_invoke_full
- *     glib-queue    posting by an own task queue and such a source
+ *     glib-queue    posting by the program's task queue and such a source
  */
 #include "../loop.h"
 #include <glib.h>
@@ -54,7 +54,7 @@ static void wake_send(struct loop *l) { g_source_set_ready_time(l->waker, 0); }
 static void post_init(struct loop *l)
 {
     wake_init(l);
-    CHECK(g_main_context_acquire(l->context));      /* own it before the first one posts */
+    CHECK(g_main_context_acquire(l->context));      /* acquire it before the first post */
 }
 
 struct invoked { task_function function; void *argument; };

@@ -1,7 +1,7 @@
 /*
- * libdispatch.c -- libdispatch of the Swift toolchain. A "loop" is a serial queue; the thread that
- * calls loop_run merely waits for it. Nothing is polled between two functions of a queue: that is
- * another thread's work, so there is no "pass descriptor", and "pass nothing" is shown but is no peer.
+ * libdispatch.c -- libdispatch of the Swift toolchain. A "loop" is a serial queue; the thread that calls loop_run
+ * merely waits for it. Nothing is polled between two functions of a queue: that is another thread's work, so there is
+ * no "pass descriptor", and "pass nothing" is shown but not compared.
  */
 #include "../loop.h"
 #include <dispatch/dispatch.h>
@@ -95,7 +95,7 @@ static void timer_cancel(struct loop *l, size_t i)
     dispatch_release(timers[i]);
 }
 
-/* Cancelling is asynchronous: wait until every source is gone. */
+/* Cancelling is asynchronous: waits until every source is gone. */
 static void timers_settle(struct loop *l)
 {
     (void)l;

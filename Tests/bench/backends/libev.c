@@ -1,6 +1,6 @@
 /*
- * libev.c -- libev with its epoll backend, which waits in whole milliseconds. Watchers live in the
- * program's arrays. Posting is an own task queue and ev_async.
+ * libev.c -- libev with its epoll backend, which waits in whole milliseconds. Watchers are elements of the program's
+ * arrays. Posting uses the program's task queue and ev_async.
  */
 #include "../loop.h"
 #include <ev.h>

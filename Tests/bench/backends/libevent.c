@@ -1,6 +1,6 @@
 /*
- * libevent.c -- libevent with its epoll backend and precise timers; locks only where several threads
- * are involved. Events live in the program's arrays. Posting is an own task queue and event_active.
+ * libevent.c -- libevent with its epoll backend and precise timers; locks only where several threads are involved.
+ * Events are elements of the program's arrays. Posting uses the program's task queue and event_active.
  */
 #include "../loop.h"
 #include <event2/buffer.h>
@@ -57,7 +57,7 @@ static void wake_send(struct loop *l) { event_active(&l->event, EV_READ, 0); }
 #define post_init wake_init
 #define post_send post_by_wake
 
-/* A timeout of zero is a pass of its own; event_active would call again in the same pass. */
+/* A timeout of zero takes effect in the next pass; event_active would call again in the same pass. */
 static void again_call(evutil_socket_t fd, short what, void *argument)
 {
     (void)fd; (void)what;
@@ -138,7 +138,7 @@ static void descriptor_add(struct loop *l, size_t i, int fd)
     CHECK(event_add(&descriptors[i], NULL) == 0);
 }
 
-/* ---- an echo server: what was read is moved to what is to be written, not copied ---------------------- */
+/* ---- an echo server: data is moved from the read buffer to the write buffer, not copied ---------------- */
 
 #define HAS_ECHO
 static void echo_read(struct bufferevent *stream, void *argument)

@@ -1,6 +1,6 @@
 /*
- * libuv.c -- libuv. Handles live in the program's arrays, as in every libuv program; timers are
- * whole milliseconds. Posting is an own task queue and uv_async_send.
+ * libuv.c -- libuv. Handles are elements of the program's arrays, as in every libuv program; timers have whole
+ * milliseconds. Posting uses the program's task queue and uv_async_send.
  *     uv-stream    "chain" and "memory" through streams, which read the message themselves
  */
 #include "../loop.h"
@@ -78,7 +78,7 @@ static void tick(uv_timer_t *timer) { (void)timer; on_tick(); }
 static uint64_t ticker_start(struct loop *l, uint64_t period_ns, enum schedule *schedule)
 {
     uint64_t milliseconds = period_ns / 1000000;
-    *schedule = ON_GRID;                /* its clock is whole milliseconds of CLOCK_MONOTONIC */
+    *schedule = ON_GRID;                /* its clock counts whole milliseconds of CLOCK_MONOTONIC */
     uv_timer_init(&l->uv, &l->ticker);
     uv_update_time(&l->uv);
     uv_timer_start(&l->ticker, tick, milliseconds, milliseconds);
@@ -97,7 +97,7 @@ static void stream_memory(uv_handle_t *stream, size_t wanted, uv_buf_t *buffer)
     static char memory[sizeof(uint64_t)];
     (void)stream;
     (void)wanted;
-    *buffer = uv_buf_init(memory, (unsigned)message_size); /* one message for each read, as everybody else */
+    *buffer = uv_buf_init(memory, (unsigned)message_size); /* one message per read, like the other libraries */
 }
 
 static void stream_call(uv_stream_t *stream, ssize_t length, const uv_buf_t *buffer)
@@ -128,7 +128,7 @@ static void descriptor_add(struct loop *l, size_t i, int fd)
     CHECK(uv_poll_start(&polls[i], UV_READABLE, poll_call) == 0);
 }
 
-/* ---- an echo server: writes at once what can be written, and queues a copy of the rest ---------------- */
+/* ---- an echo server: writes immediately what can be written, and queues a copy of the rest ------------- */
 
 #define HAS_ECHO
 struct echo_rest { uv_write_t request; char bytes[]; };

@@ -1,6 +1,6 @@
 /*
- * limit-ring.h -- posting at its limit: Vyukov's bounded ring for many producers and one consumer.
- * A full ring yields the CPU. The consumer is woken only if it said that it sleeps.
+ * limit-ring.h -- the limit of posting: Vyukov's bounded ring for many producers and one consumer. A producer that
+ * finds the ring full yields the CPU. The consumer is woken only if it has announced that it sleeps.
  */
 
 enum { RING_SIZE = 1 << 14 };
@@ -18,7 +18,7 @@ static void ring_init(void)
     atomic_init(&ring_asleep, true);
 }
 
-/* True: the consumer must be woken. */
+/* Returns true if the consumer must be woken. */
 static bool ring_push(task_function function, void *argument)
 {
     uint64_t at = atomic_load_explicit(&ring_tail, memory_order_relaxed);
@@ -49,7 +49,7 @@ static void ring_drain(void)
             task.function(task.argument);
             continue;
         }
-        atomic_store(&ring_asleep, true);                   /* then look once more */
+        atomic_store(&ring_asleep, true);                   /* then check once more */
         if (atomic_load(&cell->sequence) != ring_head + 1 || !atomic_exchange(&ring_asleep, false))
             return;
     }

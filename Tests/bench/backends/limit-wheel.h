@@ -1,6 +1,6 @@
 /*
- * limit-wheel.h -- timers at their limit: a hierarchical timing wheel, ticks of 1.024 us, entries in
- * one array. No thread safety, no objects, no order within a tick.
+ * limit-wheel.h -- the limit of timers: a hierarchical timing wheel with ticks of 1.024 us and entries in one array. It
+ * has no thread safety, no objects, and no order within a tick.
  */
 
 struct entry { struct entry *next, **previous; uint64_t due; };          /* due in ticks */
@@ -35,7 +35,7 @@ static void wheel_remove(struct entry *entry)
         entry->next->previous = entry->previous;
 }
 
-/* The next tick at which an occupied slot must be looked at; false: nothing is pending. */
+/* Finds the next tick at which an occupied slot must be examined; returns false if nothing is pending. */
 static bool wheel_next(uint64_t *when, int *level, int *slot)
 {
     for (int k = 0; k < LEVELS; k++) {
@@ -78,7 +78,7 @@ static void wheel_expire(uint64_t now_ns)
         wheel.now = target;
 }
 
-/* ---- what loop.h asks for ------------------------------------------------------------------------- */
+/* ---- the functions required by loop.h ------------------------------------------------------------ */
 
 static uint64_t wheel_base;
 

@@ -1,12 +1,11 @@
 /*
- * limit.c -- what the machine can do: hand-written loops straight on the kernel, each good for one
- * scenario only.
+ * limit.c -- the limits of the machine: hand-written loops directly on the kernel, each suitable for one scenario only.
  *     limit          epoll, an edge-triggered eventfd that is never read, a timing wheel, a timerfd; send and recv on a
- *                    socket pair, of packets up to 128 KB (ask: it watches no time limit)
+ *                    socket pair, with packets up to 128 KB (ask: without a time limit)
  *     limit-futex    a futex word instead of epoll (wake, call)
  *     limit-spin     two threads that spin on a word (wake spinning)
  *     limit-ring     a lock-free ring and the eventfd (post)
- *     limit-nopoll   passes that look at a stop flag and nothing else (pass nothing)
+ *     limit-nopoll   passes that only check a stop flag (pass nothing)
  *     limit-slack    epoll_pwait2 with a timer slack of 1 ns instead of a timerfd (lateness)
  */
 #include "../loop.h"
@@ -229,7 +228,7 @@ static void ready(struct loop *l, const struct epoll_event *event)
     }
 }
 
-/* Sets the time to wait; false: nothing is due ever. */
+/* Sets the time to wait; returns false if nothing is ever due. */
 static bool until_due(struct loop *l, struct timespec *wait)
 {
     uint64_t due = l->tick_due, now = now_ns();
@@ -322,7 +321,7 @@ static void post_send(struct loop *l, task_function function, void *argument)
         wake_send(l);
 }
 
-/* ---- an echo server: a loop of its own, which knows nothing else ------------------------------------ */
+/* ---- an echo server: a separate loop, which does nothing else ---------------------------------------- */
 
 #define HAS_ECHO
 static void echo_serve(struct loop *l, const int *fds, size_t n)
@@ -338,7 +337,7 @@ static void echo_serve(struct loop *l, const int *fds, size_t n)
             ssize_t count = recv(fd, bytes, sizeof bytes, 0);
             for (ssize_t sent = 0; sent < count;) {
                 ssize_t more = send(fd, bytes + sent, (size_t)(count - sent), MSG_NOSIGNAL);
-                CHECK(more > 0);        /* the client takes each reply before it asks again */
+                CHECK(more > 0);        /* the client reads each reply before its next request */
                 sent += more;
             }
             if (count <= 0) {

@@ -1,9 +1,9 @@
 /*
- * runloop.c -- this project's library, in the same words as CoreFoundation. On the main thread as the peers: as soon as
- * there is a second one, glibc's read and write execute two locked instructions more each.
- * What CoreFoundation has not: PerformFunctionAndWait ("call"), the spin interval, RLPort ("deliver"), and on Linux
+ * runloop.c -- this project's library, with the same code as CoreFoundation. It runs on the main thread, as the peers
+ * do: once a second thread exists, glibc's read and write execute two more locked instructions each. What
+ * CoreFoundation lacks: PerformFunctionAndWait ("call"), the spin interval, RLPort ("deliver"), and on Linux
  * CFMessagePort ("ask") and
- *     runloop-descriptor    "chain" and "memory" through RLFileDescriptor, enabled again in each call
+ *     runloop-descriptor    "chain" and "memory" through RLFileDescriptor, enabled again in each callback
  *     runloop-stream        "echo" through RLStream of librunloop-kit
  */
 #include "../loop.h"
@@ -41,7 +41,7 @@
 #define CFSocketCreateWithNative RLSocketCreateWithNative
 #define CFSocketCreateRunLoopSource RLSocketCreateRunLoopSource
 
-#ifdef WITH_KIT /* a program of its own: the start of a process is measured with librunloop alone */
+#ifdef WITH_KIT /* a separate program: process startup is measured with librunloop alone */
 #define LIBRARY "runloop-stream"
 #define TAKES ECHO_SERVER
 #define MORE_VARIANTS

@@ -1,6 +1,6 @@
 /*
- * sd-event.c -- systemd's sd-event, timers with an accuracy of 1 us. It has no wake-up from another
- * thread; the usual one is an eventfd, here edge-triggered, so that it need not be read.
+ * sd-event.c -- systemd's sd-event, with a timer accuracy of 1 us. It has no wake-up from another thread; the usual
+ * substitute is an eventfd, here edge-triggered, so that it need not be read.
  */
 #include "../loop.h"
 #include <sys/epoll.h>
@@ -21,7 +21,7 @@ static uint64_t timers_base;
 
 static void loop_init(struct loop *l) { CHECK(sd_event_new(&l->event) >= 0); }
 
-static void loop_run(struct loop *l)            /* sd_event_exit is final, so a flag instead */
+static void loop_run(struct loop *l)            /* sd_event_exit is final, so a flag is used instead */
 {
     l->stop = false;
     while (!l->stop)
@@ -64,7 +64,7 @@ static void again_start(struct loop *l)
 {
     sd_event_source *source;
     CHECK(sd_event_add_defer(l->event, &source, again_call, NULL) >= 0);
-    /* with the same priority as descriptors it would starve them */
+    /* With the same priority as descriptors it would starve them. */
     CHECK(sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE) >= 0);
     CHECK(sd_event_source_set_enabled(source, SD_EVENT_ON) >= 0);
 }
