@@ -51,7 +51,7 @@ static void use_descriptor_objects(RLRunLoopRef loop)
         if (!f) {
             if (retains - releases != before)
                 complain("%s: failed and kept its info\n", "RLFileDescriptorCreate", 0);
-            CHECK(close(watched.reader) == 0); /* still ours */
+            CHECK(close(watched.reader) == 0); /* still owned here */
         } else {
             RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
             RLRunLoopSourceRef source = MAKE(RLFileDescriptorCreateRunLoopSource(NULL, f, i - 1));
@@ -104,7 +104,7 @@ static void end_socket(RLSocketRef socket)
     }
 }
 
-/* A server and its client in one loop; what could not be made is left out. */
+/* A server and its client in one loop; objects that could not be created are left out. */
 static void use_sockets(RLRunLoopRef loop)
 {
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -129,7 +129,7 @@ static void use_sockets(RLRunLoopRef loop)
     RLSocketRef reader = made_socket(
         MAKE(RLSocketCreateWithNative(NULL, pair[0], kRLSocketDataCallBack, sock_called, &context)), before);
     if (!reader)
-        CHECK(close(pair[0]) == 0); /* still ours */
+        CHECK(close(pair[0]) == 0); /* still owned here */
     RLSocketRef all[] = {server, client, reader};
     bool added[3] = {false};
     long bytes = received, accepted = clients;

@@ -156,7 +156,7 @@ static void use_performs(RLRunLoopRef loop)
     release_object(array);
 }
 
-/* A function that runs the loop while functions for another mode wait behind it, and queues more of them. */
+/* Runs the loop inside a posted function while functions for another mode wait behind it, and queues more of them. */
 static void run_inside(void *info)
 {
     int *wanted = info;

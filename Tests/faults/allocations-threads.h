@@ -2,7 +2,7 @@
 #ifndef RUNLOOP_TESTS_FAULTS_ALLOCATIONS_THREADS_H
 #define RUNLOOP_TESTS_FAULTS_ALLOCATIONS_THREADS_H
 
-/* Another thread with a loop of its own, which it leaves full. */
+/* Another thread with its own loop, which still contains items when the thread exits. */
 static RLRunLoopRef main_loop;
 static void *use_from_thread(void *unused)
 {
@@ -54,7 +54,7 @@ static void start_thread(pthread_t *thread, void *(*body)(void *))
     armed = true;
 }
 
-/* A thread with a loop that does not run: who waits for it waits until the time is over. */
+/* A thread whose loop does not run: a caller that waits for it waits until its time limit. */
 static atomic_int idler_has_loop, idler_may_end;
 static RLRunLoopRef idle_loop;
 static void *be_idle(void *unused)

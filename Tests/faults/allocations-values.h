@@ -39,7 +39,7 @@ static void hear(RLNotificationCenterRef center, void *observer, RLNotificationN
     ++*(int *)observer;
 }
 
-/* Functions that change a collection return nothing: errno says that they did not. */
+/* Functions that change a collection return nothing; errno reports a failure. */
 static void use_collections(void)
 {
     RLMutableArrayRef array = MAKE(RLArrayCreateMutable(NULL, 0, &kRLTypeArrayCallBacks));

@@ -1,9 +1,10 @@
-/* A program that uses everything while one allocation fails, or all from one on; again and again, each time in a new
- * process, with the first, second, … allocation, until there was none left to fail. Then, with memory, it must work.
+/* A program that uses everything while one allocation fails, or all from one on. This is repeated, each time in a
+ * new process, with the first, second, … allocation, until none is left to fail. Afterwards, with memory, everything
+ * must work.
  *
  *     allocations one|all [N]     N: only that allocation, in this process (for a debugger)
  *
- * The allocation functions are this program's own: the library calls them like every other part of the process. */
+ * The program defines the allocation functions, so the library calls them like every other part of the process. */
 #include "faults.h"
 
 #include <netinet/in.h>
@@ -12,7 +13,7 @@
 
 /* ---- allocations that fail ---- */
 
-/* Only in the threads that ask for it, so not while libc or a sanitizer begins a thread. */
+/* Only allocations of threads that set this fail, and so none while libc or a sanitizer starts a thread. */
 static __thread bool armed;
 static atomic_long allocations, fail_at;
 static atomic_int failures;
@@ -33,7 +34,7 @@ static bool must_fail(void)
 
 #include "failing-memory.h"
 
-/* ---- complaints: what is not as the headers say ---- */
+/* ---- complaints: behavior that differs from the headers ---- */
 
 static char complaints[1 << 16];
 static long attempted;
@@ -57,7 +58,7 @@ static void refused(const char *what, int error, int failures_before)
         complain("%s: failed with errno %ld instead of ENOMEM\n", what, error);
 }
 
-/* What it makes, or 0, and then errno is ENOMEM. */
+/* Evaluates to the created object, or 0, in which case errno must be ENOMEM. */
 #define MAKE(expression)                                  \
     ({                                                    \
         int failures_before = failures;                   \
@@ -67,7 +68,7 @@ static void refused(const char *what, int error, int failures_before)
             refused(#expression, errno, failures_before); \
         made;                                             \
     })
-/* A call without a result; afterwards `holds`, or else errno is ENOMEM. */
+/* Makes a call without a result; afterwards either `holds` is true, or errno is ENOMEM. */
 #define ADD(call, holds)                            \
     do {                                            \
         int failures_before = failures;             \
@@ -77,7 +78,7 @@ static void refused(const char *what, int error, int failures_before)
         if (!(holds))                               \
             refused(#call, error, failures_before); \
     } while (0)
-/* A call that the headers do not allow to fail. */
+/* Makes a call that the headers do not allow to fail. */
 #define MUST(call, holds)                                          \
     do {                                                           \
         call;                                                      \
@@ -85,7 +86,7 @@ static void refused(const char *what, int error, int failures_before)
             complain("%s: had no effect\n", #call "; " #holds, 0); \
     } while (0)
 
-/* ---- infos that are counted ---- */
+/* ---- infos with reference counts ---- */
 
 static atomic_int retains, releases, schedules, cancels, owed_releases, performed;
 
@@ -165,7 +166,7 @@ static void scenario(void)
     release_object(second);
 }
 
-/* ---- with memory again ---- */
+/* ---- once there is memory again ---- */
 
 static void works(void)
 {
@@ -197,7 +198,8 @@ static void works(void)
     CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0) == kRLRunLoopRunFinished);
 }
 
-/* The exit status: 0 something failed and all was well, 1 something did not work, 3 complaints, 4 nothing failed. */
+/* Returns the exit status: 0 an allocation failed and all was well, 1 something did not work, 3 complaints, 4 none
+ * failed. */
 static int attempt(long n)
 {
     alarm(60);
@@ -219,10 +221,10 @@ static int attempt(long n)
     return failures > 0 ? 0 : 4;
 }
 
-/* Most of the time of an attempt is waiting. */
+/* Attempts that run at the same time: most of an attempt's time is waiting. */
 enum { at_once = 4 };
 
-/* Whether something was left to fail. */
+/* Returns whether there was an allocation left to fail. */
 static bool report(long n, int status)
 {
     if (WIFSIGNALED(status))

@@ -1,6 +1,6 @@
-/* Scenarios in which strace makes system calls fail; see test_calls.py. Each prints what it saw.
+/* Scenarios in which strace makes system calls fail; see test_calls.py. Each one prints what happened.
  *
- *     calls SCENARIO [SECONDS]    SECONDS: after which it counts as hanging */
+ *     calls SCENARIO [SECONDS]    SECONDS: time limit after which the program counts as hanging */
 #include "faults.h"
 
 #include <netinet/in.h>
@@ -25,7 +25,7 @@ static void observe_waits(RLRunLoopRef loop)
     RLRelease(observer);
 }
 
-/* One run of 20 ms, in which nothing happens. */
+/* A run of 20 ms in which nothing happens. */
 static void idle(void)
 {
     RLRunLoopRef loop = RLRunLoopGetCurrent();
@@ -50,7 +50,7 @@ static void idle_with_descriptors(void)
     idle();
 }
 
-/* Another thread's loop is woken in every way there is, again and again, out of its sleep. */
+/* Wakes another thread's sleeping loop repeatedly, in every possible way. */
 static void wake(struct looper *looper, bool watches)
 {
     atomic_int posted = 0, waited = 0, performed = 0;
@@ -93,7 +93,7 @@ static void wake_with_descriptors(void)
     stop_looper(&looper);
 }
 
-/* A repeating timer beside a descriptor: every wait has a time. */
+/* A repeating timer in addition to a descriptor: every wait has a timeout. */
 static void timer_with_descriptors(void)
 {
     RLRunLoopRef loop = RLRunLoopGetCurrent();
@@ -119,7 +119,7 @@ static void timer_with_descriptors(void)
     RLRelease(timer);
 }
 
-/* Five runs with a readable descriptor and what each came to; then whether it goes on without us doing anything. */
+/* Five runs with a readable descriptor, and their results; then whether the loop continues to work by itself. */
 static void set_up(void)
 {
     RLRunLoopRef loop = RLRunLoopGetCurrent();
@@ -135,7 +135,7 @@ static void set_up(void)
         if (result == kRLRunLoopRunHandledSource)
             write_byte(&watched);
     }
-    /* Without descriptors the loop works all the time. */
+    /* Whatever needs no descriptor works all the time. */
     atomic_int posted = 0;
     CHECK(RLRunLoopPostFunction(loop, RLSTR("quiet"), count_up, &posted));
     RLRunLoopRunInMode(RLSTR("quiet"), 0, 0);
@@ -144,7 +144,7 @@ static void set_up(void)
     printf("descriptors %d\n", open_descriptors() - before - 2);
 }
 
-/* Two sources, and faults that hit the second: the first must not suffer. */
+/* Two sources, and faults that affect the second one: the first must not suffer. */
 static void second_source(void)
 {
     static struct watched second;
@@ -160,8 +160,8 @@ static void second_source(void)
     printf("first %d second %d\n", watched.performed, second.performed);
 }
 
-/* A descriptor that was closed before it was forgotten, while a duplicate of it is ready: to get rid of its reports the loop begins anew
- * with another epoll. What it watches besides goes on, and so does waking it. */
+/* A descriptor is closed before its source is removed, while a duplicate is ready. To get rid of its reports, the
+ * loop starts over with a new epoll instance. The other watched descriptors, and waking, continue to work. */
 static void write_late(RLRunLoopTimerRef timer, void *info)
 {
     (void)timer, (void)info;
@@ -199,7 +199,7 @@ static void stale_events(void)
     RLRelease(timer);
 }
 
-/* Many threads with a loop each, which all use each other's. */
+/* Many threads, each with a loop, use each other's loops. */
 enum { thread_count = 4 };
 static struct looper loopers[thread_count];
 static atomic_int sent, ended;
@@ -245,7 +245,7 @@ static void threads(void)
     printf("ended %d sent %d\n", ended, sent);
 }
 
-/* Timers of the last hour, made in any order: they fire by their dates, whenever the machine was started. */
+/* Timers with dates in the last hour, created in any order: they fire by date, whenever the machine was started. */
 static double last_date;
 static int out_of_order;
 static void check_date(RLRunLoopTimerRef timer, void *info)
@@ -270,7 +270,7 @@ static void past_dates(void)
     printf("last %d out of order %d\n", (int)(now - last_date + 0.5), out_of_order);
 }
 
-/* So many timers that their memory comes in huge pages. */
+/* So many timers that their memory is allocated in huge pages. */
 static void many_timers(void)
 {
     static RLRunLoopTimerRef timers[30000];
@@ -302,7 +302,7 @@ static void object_called(RLFileDescriptorRef f, RLOptionFlags types, void *info
     RLFileDescriptorEnableCallBacks(f, kRLFileDescriptorReadCallBack);
 }
 
-/* A descriptor object whose loop runs all the time: what could not be watched is watched a little later, without anybody's doing. */
+/* A descriptor object in a running loop: if it could not be watched, it is watched a little later, automatically. */
 static void descriptor_object(void)
 {
     open_pipe(&watched);
@@ -352,7 +352,7 @@ static void end_socket(RLSocketRef s)
     RLRelease(s);
 }
 
-/* A run with a socket that is not connected, which epoll would report all the time. */
+/* A run with an unconnected socket, which epoll would report constantly. */
 static void unconnected(void)
 {
     RLSocketRef s = RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, kRLSocketReadCallBack, socket_called, NULL);
@@ -362,7 +362,7 @@ static void unconnected(void)
     end_socket(s);
 }
 
-/* Three clients come, and each is accepted in the end. */
+/* Three clients connect, and each is accepted eventually. */
 static void accept_clients(void)
 {
     struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -387,10 +387,10 @@ static void accept_clients(void)
     RLRelease(address);
 }
 
-/* One socket sends to another of the same loop, whole. */
+/* A socket sends data to another one in the same loop; all of it arrives. */
 static void send_and_receive(void)
 {
-    static uint8_t bytes[300]; /* so little that there is always room: who has to wait was told to by a fault */
+    static uint8_t bytes[300]; /* so little that there is always room: only a fault makes the sender wait */
     int pair[2];
     CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, pair) == 0);
     RLDataRef data = RLDataCreate(NULL, bytes, sizeof bytes);
@@ -436,7 +436,7 @@ int main(int argc, char **argv)
 {
     alarm(argc > 2 ? (unsigned)atoi(argv[2]) : 30);
     RLSetErrorHandler(no_mistake, NULL);
-    /* Without SA_RESTART: a signal ends every wait with EINTR. */
+    /* Without SA_RESTART a signal ends every wait with EINTR. */
     CHECK(sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal}, NULL) == 0);
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; i++) {
         if (argc > 1 && strcmp(argv[1], scenarios[i].name) == 0) {

@@ -1,9 +1,9 @@
-/* Ten threads watch a descriptor each, one after the other, in a process that has N descriptors to spare.
+/* Ten threads in turn watch one descriptor each, in a process with N free descriptors.
  *
  *     descriptors N
  *
- * Prints how many loops worked, how many said EMFILE, how many worked in the end when there were enough, and how many
- * descriptors are open when all threads are gone. */
+ * Prints how many loops worked, how many reported EMFILE, how many worked once there were enough descriptors, and
+ * how many descriptors are open after all threads have exited. */
 #include "faults.h"
 
 #include <semaphore.h>
@@ -36,7 +36,7 @@ static void *use(void *info)
     RLRunLoopSourceRef source = watch(&user->watched, loop);
     CHECK(RLRunLoopContainsSource(loop, source, kRLRunLoopDefaultMode));
     user->results[0] = run_once(&user->errors[0]);
-    /* What needs no descriptor works all the time. */
+    /* Whatever needs no descriptor works all the time. */
     atomic_int posted = 0;
     CHECK(RLRunLoopPostFunction(loop, RLSTR("quiet"), count_up, &posted));
     RLRunLoopRunInMode(RLSTR("quiet"), 0, 0);

@@ -1,5 +1,5 @@
-/* The allocation functions of a program whose must_fail(), defined before this, says which fail: the library calls them like every
- * other part of the process. Also under AddressSanitizer. */
+/* The allocation functions of a program. Its must_fail(), defined before this is included, decides which calls fail.
+ * The library calls them like every other part of the process, even under AddressSanitizer. */
 #ifndef RUNLOOP_TESTS_FAILING_MEMORY_H
 #define RUNLOOP_TESTS_FAILING_MEMORY_H
 

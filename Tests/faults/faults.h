@@ -1,4 +1,4 @@
-/* What the scenario programs share: checks, items in one line, threads. */
+/* Helpers shared by the scenario programs: checks, items created in one line, threads. */
 #ifndef RUNLOOP_TESTS_FAULTS_H
 #define RUNLOOP_TESTS_FAULTS_H
 #define _GNU_SOURCE
@@ -23,7 +23,7 @@ static inline _Noreturn void fail(const char *file, int line, const char *what)
     _exit(1);
 }
 
-/* Reports of mistakes: there are none in these programs. */
+/* The error handler: these programs make no mistakes. */
 static inline void no_mistake(const char *message, void *info)
 {
     (void)info;
@@ -50,7 +50,7 @@ static inline void until_asleep(RLRunLoopRef loop)
         usleep(50);
 }
 
-/* A version-1 source on a pipe; perform reads a byte, if there is one, and counts. */
+/* A version-1 source on a pipe; perform reads a byte, if there is one, and counts the calls. */
 struct watched {
     int reader, writer;
     atomic_int performed;

@@ -16,13 +16,13 @@ TIME_LIMIT = 120
 
 
 def build(name, sanitizer=None):
-    """The program of NAME.c, linked with the library; with a sanitizer: with the library that was built with it."""
+    """Returns the program of NAME.c, linked with the library; with a sanitizer, with the library built with it."""
     library = (BUILD / sanitizer if sanitizer else BUILD) / "lib" / "librunloop.so"
     assert library.exists(), f"no {library.name} in {library.parent}: build it, or set RL_BUILD"
     directory = BUILD / "faults"
     directory.mkdir(parents=True, exist_ok=True)
     program = f"{name}-{sanitizer}" if sanitizer else name
-    # Test processes that run at the same time each build their own, and the last rename wins.
+    # Concurrent test processes each build their own program, and the last rename wins.
     new = directory / f"{program}.{os.getpid()}"
     done = subprocess.run(
         [CLANG, "-std=gnu11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'include'}", HERE / f"{name}.c",
@@ -33,12 +33,13 @@ def build(name, sanitizer=None):
 
 
 def run(program, *arguments):
-    """The finished process; a hang ends it with SIGALRM, by an alarm of its own."""
+    """Returns the finished process. The program ends a hang itself, with an alarm (SIGALRM)."""
     return subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=TIME_LIMIT)
 
 
 def run_with_faults(program, scenario, *faults, seconds=30):
-    """The finished process and strace's lines of the calls that the faults are about. A fault: as strace's `inject`."""
+    """Returns the finished process, and strace's lines for the calls affected by the faults. A fault is an argument
+    of strace's `inject`."""
     with tempfile.NamedTemporaryFile("r", suffix=".strace") as trace:
         calls = ",".join(fault.partition(":")[0] for fault in faults)
         injections = [word for fault in faults for word in ("-e", f"inject={fault}")]
@@ -48,5 +49,5 @@ def run_with_faults(program, scenario, *faults, seconds=30):
 
 
 def faults_in(trace):
-    """How many calls were made to fail, or interrupted."""
+    """Returns how many calls were made to fail, or were interrupted."""
     return sum(1 for line in trace if re.search(r"\(INJECTED\)|--- SIGUSR1", line))

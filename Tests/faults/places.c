@@ -1,10 +1,11 @@
-/* Ports whose sources come into modes of a loop, or which have messages to deliver, while memory is out.
+/* Ports whose sources are added to modes of a loop, or that have messages to deliver, while there is no memory.
  *
- *     places adding|gathering|delivering N COUNT    the Nth allocation of the loop's thread while it adds sources to a mode before it is run,
- *                                                   to all modes before any is run, or delivers, fails, and the next ones, COUNT in all
+ *     places adding|gathering|delivering N COUNT    the Nth allocation of the loop's thread and the next ones, COUNT in all, fail
+ *                                                   while it adds sources to a mode before that is run, or to all modes before
+ *                                                   any is run, or while it delivers
  *
- * Whatever fails, everybody is heard in every mode: who sends from another thread, by either kind of port, and a client in another
- * process. Ends with 0 if all was well, with 4 if there was no such allocation. */
+ * Whatever fails, every sender is served in every mode: another thread, with either kind of port, and a client in
+ * another process. Exit status 0: all was well; 4: there was no such allocation. */
 #include "../own-directory.h"
 #include "faults.h"
 
@@ -43,7 +44,7 @@ static void hear(RLPortRef receiver, RLPortMessageRef message, void *info)
 {
     (void)receiver, (void)info;
     CHECK(RLPortMessageGetMessageID(message) == (uint32_t)received);
-    RLRetain(message); /* the next one needs memory of its own */
+    RLRetain(message); /* so that the next one needs new memory */
     atomic_fetch_add(&received, 1);
 }
 
@@ -53,7 +54,7 @@ static RLDataRef answer(RLMessagePortRef asked, int32_t id, RLDataRef data, void
     return RLRetain(data);
 }
 
-/* As a program does that knows that memory may be out. */
+/* Adds a source, as a program does that expects to run out of memory. */
 static void add(RLRunLoopSourceRef source, RLRunLoopMode mode)
 {
     do {
@@ -86,7 +87,7 @@ static void *run(void *unused)
     return unused;
 }
 
-/* ---- those who send ---- */
+/* ---- the senders ---- */
 
 static void ask(RLMessagePortRef remote)
 {

@@ -1,8 +1,9 @@
-/* Message ports whose system calls fail (strace makes them): a client in this process, its server in a child.
+/* Message ports whose system calls fail (strace injects the failures): a client in this process, and its server in a
+ * child process.
  *
- *     port-calls SCENARIO [SECONDS]    SECONDS: after which it counts as hanging
+ *     port-calls SCENARIO [SECONDS]    SECONDS: time limit after which the program counts as hanging
  *
- * Prints what the requests came to, and the diagnostics of both. */
+ * Prints the results of the requests, and the diagnostics of both processes. */
 #include "../own-directory.h"
 #include "faults.h"
 
@@ -13,8 +14,8 @@
 
 enum { small = 64, large = 100000, huge = 400000, ask_for_much = 1, tell_count, counted };
 
-static int heard[2];    /* the server writes the id of each request that it counts */
-static int counts[100]; /* of each id from `counted` on */
+static int heard[2];    /* a pipe: the server writes the ID of each request that it counts */
+static int counts[100]; /* for each ID from `counted` on */
 
 static RLDataRef data_of(int size)
 {
@@ -50,7 +51,7 @@ static RLStringRef name;
 static void serve(int ready)
 {
     CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
-    /* Calls are counted for each process: these are for the faults that the loader of the other one would not survive. */
+    /* strace counts calls per process: these calls absorb faults that the other process's loader would not survive. */
     for (int i = 0; i < 20; i++)
         munmap(mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1);
     RLMessagePortRef port = NULL;
@@ -84,7 +85,7 @@ static RLMessagePortRef find_server(void)
     return remote;
 }
 
-/* What the reply says, if it is a number; -1 if there is none. */
+/* Returns the number in the reply, or -1 if there is none. */
 static int ask(RLMessagePortRef remote, int32_t id, int size, RLRunLoopMode mode)
 {
     RLDataRef data = data_of(size), reply = NULL;
@@ -125,7 +126,8 @@ static int send_one_way(RLMessagePortRef remote, int32_t id, int times)
     return sent;
 }
 
-/* Whatever fails, each request has one of the six results, and nothing that was sent one way is missing while the connection lasts. */
+/* Whatever fails, each request has one of the six results, and no one-way request is lost while the connection
+ * lasts. */
 static void ask_in_every_way(RLMessagePortRef remote)
 {
     static int connection;
@@ -165,7 +167,7 @@ static void everything(void)
 
 static pid_t server;
 
-/* Whoever has written has not slept since, and does not until nothing is left to do. */
+/* Waits until the server sleeps. It has not slept since the last write, and does not until nothing is left to do. */
 static void until_server_sleeps(void)
 {
     char path[64], state = 'R';
@@ -177,7 +179,7 @@ static void until_server_sleeps(void)
     }
 }
 
-/* Requests one way, for each of which the server has to be woken. */
+/* Sends one-way requests, for each of which the server has to be woken. */
 static void one_way(void)
 {
     RLMessagePortRef remote = find_server();

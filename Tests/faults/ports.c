@@ -1,9 +1,10 @@
-/* Message ports where memory is out: a client asks a server in another process in every way, with one connection after the other.
+/* Message ports without memory: a client uses a server in another process in every way, over several connections in
+ * turn.
  *
- *     ports client|server N     the Nth allocation of that process fails, once it serves or has begun to ask
+ *     ports client|server N     the Nth allocation of that process fails, once it serves or has begun to send requests
  *
- * Ends with 0 if all was well: every request had one of the six results, in time, and afterwards all of it works; with 4 if there was
- * no such allocation. */
+ * Exit status 0: every request had one of the six results, in time, and everything works afterwards; 4: there was no
+ * such allocation. */
 #include "../own-directory.h"
 #include "faults.h"
 
@@ -148,14 +149,14 @@ static void ask_in_every_way(RLMessagePortRef remote)
     ask(remote, 0, large, NULL);
 }
 
-/* A server without memory says which client it disconnects. */
+/* The error handler: a server without memory reports which client it disconnects. */
 static void say_nothing_else(const char *message, void *info)
 {
     if (strstr(message, "is disconnected: no memory") == NULL)
         no_mistake(message, info);
 }
 
-/* Only memory is missing, and only once. A server without it hangs up. */
+/* Finds the server. Only memory can be missing, and only once: a server without memory disconnects. */
 static RLMessagePortRef find_server(RLStringRef name)
 {
     errno = 0;

@@ -1,4 +1,4 @@
-"""Allocations that fail, each in turn: in a program that uses everything, and in one that fills the timer queue."""
+"""Failing allocations, each in turn: in a program that uses everything, and in one that fills the timer queue."""
 
 import re
 
@@ -9,7 +9,7 @@ import faults_programs as programs
 RUNS = {"one": (None, "one"), "all": (None, "all"), "one-address": ("address", "one")}
 
 
-#: How many digits the number of allocations has at least.
+#: The minimum number of digits in the number of allocations.
 DIGITS = {"allocations": 3, "timers": 2}
 
 

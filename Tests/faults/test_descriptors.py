@@ -1,4 +1,4 @@
-"""A process that is short of descriptors, from twenty to spare down to none."""
+"""A process that is short of descriptors: from twenty free ones down to none."""
 
 import pytest
 
@@ -14,7 +14,7 @@ def program():
 
 @pytest.mark.parametrize("spare", range(20, -1, -1))
 def test_every_loop_works_or_says_so(program, spare):
-    """A loop with a version-1 source needs two. One that gets only one gives it back, and all work when there are enough."""
+    """A loop with a version-1 source needs two descriptors. One that gets only one closes it, and all work once there are enough."""
     done = programs.run(program, spare)
     assert done.returncode == 0, done.stderr
     worked = spare // 2

@@ -1,4 +1,4 @@
-"""Ports that run out of memory, at each allocation in turn, and whose system calls fail: see ports.c, places.c and port-calls.c."""
+"""Ports without memory, at each allocation in turn, and ports whose system calls fail: see ports.c, places.c and port-calls.c."""
 
 import re
 
@@ -23,7 +23,7 @@ def test_a_request_has_an_end_when_memory_is_out(who, least):
 @pytest.mark.parametrize("count", [1, 40])
 @pytest.mark.parametrize("when, least", [("adding", 45), ("gathering", 45), ("delivering", 8)])
 def test_everybody_is_heard_once_there_is_memory_again(when, least, count):
-    """Also where a source came while there was none, and what came while there was none."""
+    """Includes sources that were added, and messages that arrived, while there was no memory."""
     program = programs.build("places")
     for number in range(1, 61):
         done = programs.run(program, when, number, count)
@@ -44,7 +44,7 @@ def calls():
     ("memfd_create", "EMFILE"), ("fallocate", "ENOSPC"), ("accept4", "EMFILE"), ("accept4", "ENOMEM"),
     ("socket", "ENFILE"), ("connect", "EAGAIN"), ("ppoll", "ENOMEM")])
 def test_a_request_has_an_end_when_calls_fail(calls, call, error, when):
-    """Each call fails three times in a row; afterwards all is well, and nobody is blamed."""
+    """Each call fails three times in a row; afterwards everything works, and no peer is reported as misbehaving."""
     done, _ = programs.run_with_faults(calls, "everything", f"{call}:error={error}:when={when}..{when + 2}")
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"failed \d+, then 0\n", done.stdout), done.stdout
@@ -60,7 +60,7 @@ def test_loops_without_descriptors_of_their_own_are_found_again(calls, call):
 @pytest.mark.parametrize("error", ["ENOMEM", "ENOBUFS"])
 @pytest.mark.parametrize("when", ["3+5", "19..21", "25"])
 def test_what_was_sent_one_way_arrives_though_the_server_could_not_be_woken(calls, error, when):
-    """The request is in memory that both have, and the packet that says so cannot be sent."""
+    """The request is in shared memory, and the packet that announces it cannot be sent."""
     done, trace = programs.run_with_faults(calls, "one-way", f"sendto:error={error}:when={when}")
     assert done.returncode == 0 and re.fullmatch(r"all 1, failed \d+\n", done.stdout), done.stdout + done.stderr
     assert programs.faults_in(trace) > 0
@@ -75,14 +75,14 @@ def test_a_socket_that_was_full_when_the_server_was_to_be_woken_may_have_been_re
 
 @pytest.mark.parametrize("scenario, result", [("ask-with-much", -2), ("ask-for-much", -2)])
 def test_pieces_that_cannot_be_sent_are_waited_for_until_the_deadline(calls, scenario, result):
-    """The kernel has no memory for them, though there is room in the socket. Neither end tries all the time."""
+    """The kernel has no memory for them, although there is room in the socket. Neither end retries in a busy loop."""
     done, trace = programs.run_with_faults(calls, scenario, "sendmsg:error=ENOBUFS")
     assert (done.returncode, done.stdout) == (0, f"result {result}\n"), done.stderr
     assert 2 < programs.faults_in(trace) < 1500
 
 
 def test_pieces_are_smaller_where_the_kernel_has_no_large_block(calls):
-    """Every second call fails, which is the first attempt for each piece."""
+    """Every second call fails: the first attempt for each piece."""
     done, trace = programs.run_with_faults(calls, "ask-with-much", "sendmsg:error=ENOBUFS:when=1+2")
     assert (done.returncode, done.stdout) == (0, "result 0\n"), done.stderr
     sent = [int(line.rpartition(" = ")[2]) for line in trace if "sendmsg(" in line and "INJECTED" not in line]
@@ -90,7 +90,7 @@ def test_pieces_are_smaller_where_the_kernel_has_no_large_block(calls):
 
 
 def test_without_memory_for_a_ring_there_is_none(calls):
-    """The calls of mmap are those of the loader, in the client, or come after 20 others."""
+    """The failing mmap calls are those of the client's loader, or come after 20 others."""
     outputs = set()
     for when in range(20, 40):
         done, trace = programs.run_with_faults(calls, "everything", f"mmap:error=ENOMEM:when={when}")
@@ -102,6 +102,6 @@ def test_without_memory_for_a_ring_there_is_none(calls):
 
 
 def test_names_are_reached_through_proc(calls):
-    """The header says which error a process without it gets."""
+    """The header says which error a process without /proc gets."""
     done, _ = programs.run_with_faults(calls, "find", "connect:error=ENOENT")
     assert (done.returncode, done.stdout) == (0, "No such file or directory\n"), done.stderr

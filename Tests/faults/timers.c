@@ -1,8 +1,8 @@
-/* Some hundred timers, near and far, while one allocation fails, or all from one on; again and again, each time in a new process, with
- * the first, second, … allocation, until there was none left to fail. Every timer that is in the loop must be called once, in order.
+/* Some hundred timers, near and far, while one allocation fails, or all from one on. This is repeated, each time in
+ * a new process, with the first, second, … allocation, until none is left to fail. Every timer in the loop must be
+ * called once, in order.
  *
- *     timers one|all [N]      N: only that allocation, in this process (for a debugger)
- */
+ *     timers one|all [N]      N: only that allocation, in this process (for a debugger) */
 #include "faults.h"
 
 #include <sys/wait.h>
@@ -29,7 +29,7 @@ enum { most = 1200 };
 static struct timer {
     RLRunLoopTimerRef timer;
     RLAbsoluteTime date;
-    long arrival; /* 0: it is in no loop, or has been called */
+    long arrival; /* 0: it is in no loop, or was called */
 } timers[most];
 static int timer_count;
 static long arrivals, waiting;
@@ -39,7 +39,7 @@ static bool precedes(const struct timer *left, const struct timer *right)
     return left->date < right->date || (left->date == right->date && left->arrival < right->arrival);
 }
 
-/* Each once, and none before one that came earlier. */
+/* Checks that each timer is called once, and not before one that arrived earlier. */
 static void call(RLRunLoopTimerRef timer, void *info)
 {
     struct timer *called = info;
@@ -56,7 +56,7 @@ static void leave(struct timer *timer)
     timer->arrival = 0;
 }
 
-/* A timer comes into the loop, or errno says why not. */
+/* Adds a timer to the loop, or checks that errno is set. */
 static void add(RLAbsoluteTime date)
 {
     struct timer *new = &timers[timer_count];
@@ -89,7 +89,7 @@ static void move(struct timer *timer, RLAbsoluteTime date)
     timer->arrival = ++arrivals;
 }
 
-/* All that are due are called; those that there is no memory to call stay due. */
+/* Calls all due timers; those that cannot be called for lack of memory stay due. */
 static void run_until(long left)
 {
     for (int i = 0; i < 10 && waiting > left; i++)
@@ -101,7 +101,7 @@ static void run_until(long left)
     CHECK(waiting == left);
 }
 
-/* How many have a date that is not due. */
+/* Returns how many timers have a date that is not due. */
 static long far(RLAbsoluteTime now)
 {
     long count = 0;
@@ -113,13 +113,13 @@ static long far(RLAbsoluteTime now)
 static void scenario(void)
 {
     RLAbsoluteTime now = RLAbsoluteTimeGetCurrent() - 1, hour = now + 3600;
-    /* The farthest bucket grows, is split, and what is near is called. */
+    /* The farthest bucket grows and is split, and near timers are called. */
     for (int i = 0; i < 300; i++) {
         add(hour + (i * 7919) % 300);
         add(now - (i * 104729) % 300);
     }
     run_until(far(now));
-    /* Where far timers were cancelled, others come. */
+    /* New timers replace cancelled far timers. */
     for (int i = 0; i < 300; i += 2)
         if (timers[i].date > now) {
             leave(&timers[i]);
@@ -128,11 +128,11 @@ static void scenario(void)
     for (int i = 0; i < 150; i++)
         add(hour + (i * 7919) % 300);
     run_until(far(now));
-    /* More timers than the heap keeps, each before all others: a bucket is made of the later half. */
+    /* More timers than the heap keeps, each before all others: the later half becomes a bucket. */
     for (int i = 0; i < 400; i++)
         add(now - i * 0.5);
     run_until(far(now));
-    /* From bucket to bucket, into the heap, and out. */
+    /* Timers move from bucket to bucket, into the heap, and out. */
     for (int i = 0; i < timer_count; i++) {
         if (i % 3 == 0)
             move(&timers[i], i % 2 ? now - i % 50 : hour + i * 60.0);
@@ -147,7 +147,7 @@ static void scenario(void)
     run_until(0);
 }
 
-/* The exit status: 0 something failed and all was well, 4 nothing failed; else something did not work. */
+/* Returns the exit status: 0 an allocation failed and all was well, 4 none failed; otherwise something did not work. */
 static int attempt(long n)
 {
     alarm(60);
