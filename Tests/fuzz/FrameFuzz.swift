@@ -1,8 +1,8 @@
 import CLinux
 
-// libFuzzer's way into `Frame.parse`, or into either end of a `Ring` if the first byte says so (RingFuzz.swift). Otherwise that byte says which
-// end receives the packet and whether a descriptor came with it; the rest is the packet. Frames that are accepted have to be valid, which
-// is checked here again in other words.
+// libFuzzer's entry to `Frame.parse`, or to either end of a `Ring` if the first byte selects that (RingFuzz.swift). Otherwise the first
+// byte selects which end receives the packet and whether a descriptor arrived with it; the rest is the packet. Accepted frames must be
+// valid, which is checked here by independent code.
 
 @_cdecl("LLVMFuzzerTestOneInput")
 public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
@@ -43,7 +43,7 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     case (.client, .ring): precondition(frame.payloadLocation == .file && frame.id == 0)
     case (.client, _): precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
     }
-    // The parsed frame is written as it was read.
+    // Writing the parsed frame gives the original bytes.
     var again = frame.head
     withUnsafeBytes(of: &again) { new in withUnsafeBytes(of: &head) { precondition(memcmp(new.baseAddress!, $0.baseAddress!, 32) == 0) } }
     return 0

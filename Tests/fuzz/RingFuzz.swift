@@ -1,8 +1,8 @@
 import CLinux
 
-// What a hostile peer can write into a ring. A client: the input says how far the server has come, the tail, and the bytes between them.
-// Entries that are accepted are compared with the same bytes, read here again. A server: the input is what it writes over its position
-// before each entry, and how long that is.
+// What a hostile peer can write into a ring. As the client, the input is the server's progress, the tail, and the bytes between them.
+// Accepted entries are compared with the same bytes, which are parsed here again. As the server, the input is what it writes over its
+// position before each entry, and the entry's length.
 
 /// A server's end, and the memory as its client maps it.
 private struct Stage {
@@ -32,7 +32,7 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
     memset(stage.memory, 0, 256)
     var server = stage.client
     var writer = stage.client
-    // This many entries have come and gone.
+    // This many entries were put and taken before.
     for _ in 0..<Int(bytes[0] % 40) {
         precondition(writer.hasRoom(for: Ring.dataLimit - 16 * Int(bytes[1] & 15)))
         writer.putEntry(1, stage.buffer, Ring.dataLimit - 16 * Int(bytes[1] & 15))
@@ -68,8 +68,8 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
     }
 }
 
-/// The client's end: whatever the server says of its position, an entry goes where the last one ended, and nothing else is written but the
-/// tail.
+/// The client's end: whatever position the server reports, an entry is written where the last one ended, and apart from it only the tail is
+/// written.
 func fuzzClientOfRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
     memset(stage.memory, 0, 256)
     var client = stage.client
@@ -78,7 +78,7 @@ func fuzzClientOfRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
     for index in stride(from: 0, to: count - 5, by: 6) {
         let said = (0..<4).reduce(UInt32(0)) { $0 | UInt32(bytes[index + $1]) << (UInt32($1) * 8) }
         let length = (Int(bytes[index + 4]) << 8 | Int(bytes[index + 5])) % (Ring.dataLimit + 1)
-        // A position near the true one as well, or most inputs would mean a full ring.
+        // Half of the positions are near the true one; otherwise most inputs would mean a full ring.
         words[16] = bytes[index] & 1 != 0 ? position &- said % UInt32(2 * room) : said
         words[32] = said
         memset(stage.buffer, Int32(bytes[index]), length)

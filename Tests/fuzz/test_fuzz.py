@@ -1,4 +1,4 @@
-"""20 seconds of libFuzzer on what comes from other processes, and 40, or RL_FUZZ_SECONDS, of the API fuzzer: see Makefile."""
+"""Runs libFuzzer for 20 seconds on data received from other processes, and the API fuzzer for 40, or RL_FUZZ_SECONDS: see Makefile."""
 
 import os
 import pathlib
@@ -21,14 +21,14 @@ def test_frames():
 
 
 def first_seed() -> int:
-    """Other seeds for each commit, but the same ones if the tests of a commit are run again."""
+    """Returns different seeds for each commit, but the same ones when the tests of a commit are repeated."""
     commit = subprocess.run(["git", "rev-parse", "--short=7", "HEAD"], cwd=HERE, capture_output=True, text=True)
     return int(commit.stdout, 16) * 1000 if commit.returncode == 0 else 1
 
 
-#: The API fuzzer: plain, with AddressSanitizer, and a few seeds under Valgrind. In this order two processors are busy to the end.
+#: The API fuzzer: plain, with AddressSanitizer, and a few seeds under Valgrind. In this order two processors stay busy until the end.
 API = {"VALGRIND=1": SECONDS / 6, "": SECONDS / 2, "SAN=address": SECONDS / 3}
-#: Seconds until a process counts as hung: most of it is for a busy machine.
+#: Seconds until a process counts as hung; most of it allows for a busy machine.
 PATIENCE = {"": 60, "SAN=address": 120, "VALGRIND=1": 400}
 
 

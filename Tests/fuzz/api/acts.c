@@ -1,4 +1,4 @@
-/* What threads do: one act at a time, by chance. */
+/* What threads do: one random act at a time. */
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -41,7 +41,7 @@ static void signal_item(struct item item)
         (void)!write(item.info->fd, &one, sizeof one);
     else if (item.info != NULL && item.info->peer >= 0)
         (void)!write(item.info->peer, "12345678", 1 + below(&self->dice, 8));
-    /* In the child of a fork another thread's lock may be held for ever. */
+    /* In the child of a fork, another thread's lock may be held forever. */
     if (item.kind == SOURCE0 && !self->in_fork && !one_in(&self->dice, 4)) {
         RLRunLoopRef loop = hold_any_loop();
         if (loop != NULL)
@@ -50,7 +50,8 @@ static void signal_item(struct item item)
     }
 }
 
-/* A source that waits to perform must not, once this has returned: the thread's own loop gets the chance at once. */
+/* Invalidates a source that may be waiting to perform. It must not perform afterwards, so the thread's own loop runs
+ * immediately. */
 static void invalidate_and_look(struct item item)
 {
     if (item.kind <= SOURCE1 && one_in(&self->dice, 2))
@@ -146,7 +147,8 @@ static void act_on(enum act act, struct item item)
 
 /* ---- Loops ---- */
 
-/* A run inside a callback, or of a thread that has no other. Short: it keeps a callback from returning. */
+/* Runs the loop inside a callback, or in a thread that has no other run. Short, because the callback cannot return
+ * meanwhile. */
 static void nest(void)
 {
     static const double times[] = {0, 0, 0.0003, 0.002};
@@ -171,7 +173,7 @@ static void with_a_loop(enum act act)
     release_held(loop);
 }
 
-/* ---- The end of threads ---- */
+/* ---- Thread exit ---- */
 
 void open_to_cancellation(void)
 {
@@ -197,7 +199,7 @@ void point_of_cancellation(void)
     closed_to_cancellation();
 }
 
-/* Cancels a thread with a loop, or interrupts any: the handler of main.c wakes the director's loop. */
+/* Cancels a thread with a loop, or interrupts any thread: the handler in main.c wakes the director's loop. */
 static void reach_a_thread(bool cancels)
 {
     struct thread *thread = &threads[1 + below(&self->dice, MOST_THREADS - 1)];
@@ -221,7 +223,7 @@ static bool is_called(const struct info *info)
     return false;
 }
 
-/* In the child only this thread is left: what the others were doing with the item must not matter. */
+/* Only this thread exists in the child: whatever the others were doing with the item must not matter. */
 static void look_in_child(struct item item)
 {
     self->in_fork = true;
@@ -239,7 +241,7 @@ static void look_in_child(struct item item)
     check(is_in(loop, item, check_mode), "a valid %s cannot be added in the child", kind_names[item.kind]);
     signal_item(item);
     run_in(check_mode, 0, false);
-    if (!is_valid(item)) /* it was to be called once */
+    if (!is_valid(item)) /* it was only to be called once */
         return;
     int count = item.info->count;
     invalidate(item);
@@ -265,7 +267,7 @@ void fork_and_look(void)
     release_held(item.object);
 }
 
-/* ---- All ---- */
+/* ---- All acts ---- */
 
 void act(void)
 {

@@ -1,4 +1,4 @@
-/* Messages, requests and functions: what threads ask of each other. */
+/* Messages, requests and functions that threads send to each other. */
 #include "fuzz.h"
 
 static _Atomic(struct question *) all_questions;
@@ -70,7 +70,7 @@ static void hear_reply(UNUSED RLMessagePortRef remote, int32_t result, RLDataRef
 
 static void ask_and_wait(RLMessagePortRef remote, struct question *question, RLDataRef data, RLRunLoopMode mode)
 {
-    /* Long enough to be surprised by, now and then, if the server's thread ends. */
+    /* Occasionally long enough to notice that the server's thread exits. */
     double limit = one_in(&self->dice, 20) ? 1.5 : 1e-3 * (double)below(&self->dice, 20);
     RLDataRef reply = NULL;
     if (one_in(&self->dice, 2))
@@ -116,7 +116,7 @@ static void run_function(UNUSED void *info)
 
 static void release_function(void *info) { check(--*(atomic_int *)info >= 0, "a function's info was released twice"); }
 
-static int words[4]; /* infos of functions that are cancelled: only their addresses matter */
+static int words[4]; /* infos of cancelled functions: only their addresses matter */
 
 void perform_something(void)
 {
@@ -149,7 +149,7 @@ void cancel_performs(void)
     release_held(loop);
 }
 
-/* The waiting thread's own memory: nobody may use it after the call. */
+/* The waiting thread's own memory, which must not be used after the call. */
 struct errand {
     _Atomic uint32_t magic;
     atomic_int runs;
@@ -162,7 +162,7 @@ static void run_errand(void *info)
     check(errand->magic == ALIVE, "a function runs after its caller has returned");
     act_in_callback();
     check(errand->magic == ALIVE, "a function's caller did not wait for it");
-    errand->runs++; /* a thread that ended in it has not run it */
+    errand->runs++; /* if the thread exited here, the errand was not run */
     leave(NULL);
 }
 

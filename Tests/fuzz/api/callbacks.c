@@ -1,12 +1,12 @@
-/* What the library calls. Each callback looks at its info, does some acts, and looks again. */
+/* The callbacks. Each one checks its info, does some acts, and checks again. */
 #include "fuzz.h"
 
 #include <sys/socket.h>
 
 atomic_bool is_final;
 
-/* A function has no info of an object: NULL. A run may be cancelled, a callback not, unless it says so: it has references that
- * nobody knows of. */
+/* Begins a callback. `info` is NULL for a function, which has no object. A thread may be cancelled in a run, but not
+ * in a callback unless that allows it, because a callback holds references that are recorded nowhere. */
 void enter(struct info *info, const char *what)
 {
     if (self->depth < DEEPEST) {
@@ -34,7 +34,7 @@ void leave(struct info *info)
         return;
     }
     note(info, "returns", self->depth);
-    /* Observers and descriptors that are invalidated in their own callback let go of their info at once. */
+    /* Observers and descriptors that are invalidated in their own callback release their info immediately. */
     bool may_be_gone = (info->kind == OBSERVER || info->kind == DESCRIPTOR) && info->invalidated_by & thread_bit();
     check(may_be_gone || info->magic == ALIVE, "%s: info was released while the callback ran", kind_names[info->kind]);
     pthread_setcancelstate(self->cancel_states[self->depth], NULL);
@@ -73,7 +73,7 @@ void perform_source(void *object)
     leave(info);
 }
 
-/* The thread adds, removes or invalidates: the info is looked at, and others get some time. */
+/* Called on the thread that adds, removes or invalidates: checks the info, and gives other threads some time. */
 static void pass_by(struct info *info, const char *what)
 {
     check(info->magic == ALIVE, "%s: called with a released info", what);
@@ -89,7 +89,7 @@ static void pass_by(struct info *info, const char *what)
 void scheduled(void *info, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMode mode) { pass_by(info, "schedule"); }
 void cancelled(void *info, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMode mode)
 {
-    if (self == NULL) /* the thread's loop goes after the thread's function has returned */
+    if (self == NULL) /* the thread's loop is freed after the thread's function has returned */
         return;
     pass_by(info, "cancel");
 }
@@ -185,7 +185,7 @@ static void answer_now(RLMessagePortRequestRef request)
         return;
     hold(request);
     RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"later", 5);
-    if (one_in(&self->dice, 3)) /* else the last reference goes without an answer */
+    if (one_in(&self->dice, 3)) /* otherwise the last reference is released without a reply */
         RLMessagePortRequestReply(request, data);
     RLRelease(data);
     release_held(request);

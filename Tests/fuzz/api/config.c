@@ -1,4 +1,4 @@
-/* What a seed decides. */
+/* The configuration that a seed selects. */
 #include "fuzz.h"
 
 struct config config = {.patience = 30, .theme = -1};
@@ -25,7 +25,7 @@ struct dice dice_of(uint64_t seed, unsigned who)
     return dice;
 }
 
-/* How often each act is done in a mixture of all. What creates and adds has to keep up with what ends. */
+/* How often each act occurs in a mixture of all acts. Creating and adding has to keep up with ending. */
 static const unsigned usual[ACTS] = {
     [CREATE] = 10,    [DROP] = 1,    [ADD] = 16,        [REMOVE] = 6,         [MOVE] = 6,
     [INVALIDATE] = 6, [SIGNAL] = 16, [ENABLE] = 4,      [SET_DATE] = 3,       [SEND] = 5,
@@ -34,7 +34,8 @@ static const unsigned usual[ACTS] = {
     [FORK] = 1,       [LOOK] = 3,    [PAUSE] = 4,       [ANSWER] = 1,         [RAISE] = 1,
 };
 
-/* What was broken once: each needs some kinds, few objects, and a lot of some acts. Half of all seeds are one of these. */
+/* Past defects. Each one needs some kinds, few objects, and many of some acts. Half of all seeds use one of these
+ * themes. */
 static const struct theme {
     const char *about;
     unsigned kinds;
@@ -96,7 +97,7 @@ static void decide_theme(struct dice *dice)
         config.weights[theme->often[index]] += 40 * (1 + below(dice, 2));
 }
 
-/* An act stays as it is, gets rare or frequent, or is left out. Without some of them nothing would happen. */
+/* Keeps each act as it is, makes it rare or frequent, or omits it. Without some of the acts nothing would happen. */
 static void decide_acts(struct dice *dice)
 {
     for (int act = 0; act < ACTS; act++) {
@@ -109,7 +110,7 @@ static void decide_acts(struct dice *dice)
     }
 }
 
-/* What the options leave out. */
+/* Omits what the options exclude. */
 static void leave_out(void)
 {
     if (config.without & WITHOUT_EXIT)
@@ -120,7 +121,7 @@ static void leave_out(void)
         config.weights[FORK] = 0;
     if (config.without & WITHOUT_MOVE)
         config.weights[MOVE] = 0;
-    /* A fork costs as much as a hundred of the others. */
+    /* A fork is as expensive as a hundred other acts. */
     config.weights[FORK] = (config.weights[FORK] + 3) / 4;
     config.total = 0;
     for (int act = 0; act < ACTS; act++)
@@ -135,7 +136,7 @@ void decide(uint64_t seed)
     config.mutators = 1 + (int)below(&dice, MOST_MUTATORS);
     config.slots = one_in(&dice, 3) ? 1 + (int)below(&dice, 3) : 3 + (int)below(&dice, MOST_SLOTS - 2);
     config.steps = 100 + (int)below(&dice, 300);
-    /* One kind, or two, or any. */
+    /* One kind, two kinds, or any. */
     unsigned some = below(&dice, 3);
     config.kinds = some == 0   ? 1U << below(&dice, KINDS)
                    : some == 1 ? 1U << below(&dice, KINDS) | 1U << below(&dice, KINDS)

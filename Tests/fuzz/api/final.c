@@ -1,10 +1,10 @@
-/* When all other threads have ended: what is in the director's loop must be served there, what is not must not, and what is
- * valid can be added again and works. */
+/* After all other threads have exited: items in the director's loop must be served there, other items must not be,
+ * and valid items can be added again and work. */
 #include "fuzz.h"
 
 static void keep_alive(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) {}
 
-/* Makes something ready for the item: says whether it can be seen to be served at all. */
+/* Makes something ready for the item. Returns whether serving it can be observed at all. */
 static bool provoke(struct item item)
 {
     uint64_t one = 1;
@@ -28,7 +28,7 @@ static bool provoke(struct item item)
         return (item.info->types & kRLSocketReadCallBack) != 0 && write(item.info->peer, "x", 1) == 1;
     case PORT: {
         RLPortMessageRef message = RLPortMessageCreate(NULL, (RLPortRef)item.object, NULL, NULL);
-        RLPortMessageSendBeforeDate(message, 0); /* if there is no room, there are messages */
+        RLPortMessageSendBeforeDate(message, 0); /* if there is no room, there already are messages */
         RLRelease(message);
         return true;
     }
@@ -49,7 +49,7 @@ static bool provoke(struct item item)
     }
 }
 
-/* Runs a mode until the item is called, for a second if it should be, and for a few passes if it should not. */
+/* Runs a mode until the item is called: up to a second if it should be called, and a few passes if it should not. */
 static bool is_served(struct item item, RLRunLoopMode mode, bool should_be)
 {
     int calls = item.info->calls;

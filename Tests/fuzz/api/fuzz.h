@@ -1,5 +1,6 @@
-/* The API fuzzer: threads with and without run loops do random things to a few shared objects, through the public API only.
- * One process runs one seed. main.c starts many of them and names the seeds that failed; README.md says how to read a find. */
+/* The API fuzzer: threads with and without run loops do random things to a few shared objects, through the public
+ * API only. One process runs one seed. main.c starts many processes and prints the seeds that failed; README.md
+ * explains how to analyze a failure. */
 #ifndef RUNLOOP_TESTS_FUZZ_API_FUZZ_H
 #define RUNLOOP_TESTS_FUZZ_API_FUZZ_H
 #ifndef _GNU_SOURCE
@@ -28,14 +29,14 @@ enum {
     NOTES = 24
 };
 
-/* ---- What a seed decides (config.c) ---- */
+/* ---- The configuration of a seed (config.c) ---- */
 
-/* What sits in a slot. All of them can be added to a loop, themselves or by a source of theirs, except remote ports. */
+/* The kind of object in a slot. All except remote ports can be added to a loop, directly or through a source. */
 enum kind { SOURCE0, SOURCE1, TIMER, OBSERVER, DESCRIPTOR, SOCKET, PORT, LOCAL, REMOTE, KINDS };
 extern const char *const kind_names[KINDS];
 
-/* What a thread can do to a slot, a loop or itself. Each seed uses a random part of them: what is rare in a mixture of
- * everything is common in a mixture of three. */
+/* What a thread can do to a slot, a loop or itself. Each seed uses a random selection: an act that is rare in a
+ * mixture of everything is common in a mixture of three. */
 enum act {
     CREATE,
     DROP,
@@ -68,21 +69,21 @@ extern const char *const act_names[ACTS];
 
 struct config {
     uint64_t seed;
-    int loops, mutators, slots, steps; /* steps: acts of each mutator */
-    unsigned weights[ACTS], total;     /* of the acts; 0: not with this seed */
+    int loops, mutators, slots, steps; /* steps: number of acts of each mutator */
+    unsigned weights[ACTS], total;     /* of the acts; 0: not used with this seed */
     unsigned kinds;                    /* a bit for each kind that is created */
-    bool lingers;                      /* callbacks take their time, so that others come in between */
+    bool lingers;                      /* callbacks last longer, so that other threads can interfere */
     bool lonely;                       /* loops also wait for the end of the only item of a mode */
     bool forker;                       /* a thread that only forks, and never uses the library */
-    bool peer;                         /* another process serves and asks */
-    bool denies_membarrier;            /* a seccomp filter comes in the middle */
+    bool peer;                         /* another process serves and sends requests */
+    bool denies_membarrier;            /* a seccomp filter is installed in the middle */
     bool quiet, stacks;                /* options of main.c */
-    int theme;                         /* -1: by the seed */
+    int theme;                         /* -1: chosen by the seed */
     unsigned without;                  /* switches: see main.c */
     double patience;                   /* seconds until a process counts as hung */
 };
 extern struct config config;
-/* Parts that can be left out by --without=NAME, because a defect that is known makes every run fail. */
+/* Parts that can be omitted with --without=NAME, if a known defect makes every run fail. */
 enum {
     WITHOUT_EXIT = 1,
     WITHOUT_CANCEL = 2,
@@ -102,8 +103,8 @@ uint64_t roll(struct dice *dice);
 static inline unsigned below(struct dice *dice, unsigned count) { return (unsigned)((roll(dice) >> 33) % count); }
 static inline bool one_in(struct dice *dice, unsigned count) { return below(dice, count) == 0; }
 
-/* ---- Infos (infos.c): what callbacks get. They stay in memory until the end of the round, so that one that is used after
- * its release is found, whatever the allocator does. ---- */
+/* ---- Infos (infos.c): the infos of callbacks. They stay in memory until the end of the round, so that a use after
+ * release is found, whatever the allocator does. ---- */
 enum { ALIVE = 0x11f0a11e, DEAD = 0xdeadbeef };
 struct note {
     const char *what;
@@ -114,31 +115,31 @@ struct info {
     enum kind kind;
     int slot;
     unsigned serial;
-    atomic_int count;                /* retains less releases */
+    atomic_int count;                /* retains minus releases */
     _Atomic uint64_t invalidated_by; /* bits of the threads on which Invalidate has returned */
-    atomic_int calls, ended_in;      /* callbacks begun, and threads that ended in one */
-    bool repeats, closes;            /* a timer or observer; an object that closes fd */
+    atomic_int calls, ended_in;      /* callbacks begun, and threads that exited in one */
+    bool repeats, closes;            /* a timer or observer that repeats; an object that closes fd */
     unsigned long types;             /* a socket's callbacks */
     int fd, peer;                    /* the watched descriptor and its other end; -1: none */
     atomic_uint noted;
-    struct note notes[NOTES]; /* the last things that were done with it */
+    struct note notes[NOTES]; /* the last things done with it */
     struct info *next;
 };
 struct info *make_info(enum kind kind, int slot);
-void discard_info(struct info *info); /* one that no object took */
+void discard_info(struct info *info); /* for an info that no object has taken */
 const void *retain_info(const void *info);
 void release_info(const void *info);
 void note(struct info *info, const char *what, int other);
 void print_info(const struct info *info);
-/* After everything was released: every info must be. Frees them. */
+/* Checks, after everything was released, that every info was, too. Frees them. */
 void settle_infos(void);
 
-/* A counted word for functions and requests, which have no object: it must come to 0, too. */
+/* The reference count for functions and requests, which have no object: it must also return to 0. */
 extern atomic_int open_functions;
 
 struct item {
     enum kind kind;
-    RLTypeRef object; /* NULL: nothing there */
+    RLTypeRef object; /* NULL: the slot is empty */
     struct info *info;
 };
 
@@ -150,16 +151,16 @@ struct thread {
     struct dice dice;
     _Atomic(const char *) doing; /* for the dump */
     atomic_int with;             /* the slot, or -1 */
-    RLTypeRef held[MOST_HELD];   /* references to be given back when the thread ends in the middle of something */
+    RLTypeRef held[MOST_HELD];   /* references to release if the thread exits in the middle of something */
     int held_count;
-    struct info *calls[DEEPEST];         /* callbacks that it is in */
-    struct question *questions[DEEPEST]; /* what they answer, if nobody else is to */
-    int cancel_states[DEEPEST];          /* before each of them */
+    struct info *calls[DEEPEST];         /* callbacks it is in */
+    struct question *questions[DEEPEST]; /* the questions that they must answer */
+    int cancel_states[DEEPEST];          /* before each of these callbacks */
     int depth, runs;
-    int must_return;               /* callbacks that have to return: the thread does not end in them */
+    int must_return;               /* number of callbacks that must return: the thread does not exit in them */
     int budget;                    /* acts left in callbacks */
-    atomic_bool over;              /* it shall end */
-    struct item lonely_item;       /* the same, guarded by lock; held by the thread */
+    atomic_bool over;              /* the thread is to exit */
+    struct item lonely_item;       /* the lonely item, guarded by lock; held by the thread */
     _Atomic(struct info *) lonely; /* the item whose end its run waits for */
     pthread_mutex_t lock;          /* life and handle */
     bool is_alive, is_joined;
@@ -170,7 +171,7 @@ extern struct thread threads[MOST_THREADS];
 extern _Thread_local struct thread *self;
 static inline uint64_t thread_bit(void) { return self == NULL ? 0 : 1ULL << self->index; }
 int loop_count(void);
-/* A loop of the round, alive or not: a new reference, held by the thread; NULL if there is none yet. */
+/* Returns a loop of the round, alive or not, as a new reference held by the thread; NULL if there is none so far. */
 RLRunLoopRef hold_loop(int index);
 RLRunLoopRef hold_any_loop(void);
 void hold(RLTypeRef object);
@@ -185,18 +186,18 @@ extern RLArrayRef all_modes;
 RLRunLoopMode any_mode(struct dice *dice); /* one of modes, or the common modes */
 
 /* ---- Slots (slots.c) ---- */
-/* What is in a slot now; object is held by the thread until release_held(). */
+/* Returns the contents of a slot; the thread holds the object until release_held(). */
 struct item take(int slot);
 int pick_slot(void);
-/* Makes an object of a kind that this seed has, puts it into the slot, and gets rid of what was there. */
+/* Creates an object of a kind that this seed uses, puts it into the slot, and drops the previous object. */
 void fill_slot(int slot, enum kind kind);
 void clear_slot(int slot, bool invalidates);
 enum kind any_kind(struct dice *dice);
 RLTypeRef create(enum kind kind, struct info **info);
 void invalidate(struct item item);
 bool is_valid(struct item item);
-/* The run loop source by which it comes into loops, as a new reference held by the thread; NULL for timers, observers, and
- * what is invalid. */
+/* Returns the run loop source for adding the item to loops, as a new reference held by the thread; NULL for timers,
+ * observers, and invalid items. */
 RLRunLoopSourceRef hold_source(struct item item);
 void add(RLRunLoopRef loop, struct item item, RLRunLoopMode mode);
 void remove_from(RLRunLoopRef loop, struct item item, RLRunLoopMode mode);
@@ -215,9 +216,9 @@ void call_descriptor(RLFileDescriptorRef f, RLOptionFlags types, void *info);
 void call_socket(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info);
 void receive(RLPortRef port, RLPortMessageRef message, void *info);
 RLDataRef answer(RLMessagePortRef local, int32_t msgid, RLDataRef data, void *info);
-/* What requests of this process carry: the client sees what became of its server's callback. */
+/* The contents of this process's requests: the client sees what happened to its server's callback. */
 struct question {
-    atomic_bool ended; /* the thread ended in the callback, which had not taken the request over */
+    atomic_bool ended; /* the thread exited in the callback, which had not taken over the request */
     atomic_int answered;
     double ended_at;
     int thread;
@@ -245,7 +246,7 @@ void open_to_cancellation(void);
 void closed_to_cancellation(void);
 
 /* ---- The end of a round (final.c) ---- */
-extern atomic_bool is_final; /* callbacks do nothing but read */
+extern atomic_bool is_final; /* callbacks only read */
 void check_what_is_left(void);
 
 /* ---- Failure and watching (watch.c) ---- */
@@ -262,7 +263,7 @@ double now(void);
 void pause_briefly(struct dice *dice);
 int open_descriptors(void);
 void deny_membarrier(void);
-extern char program[4096]; /* this one; under Valgrind /proc/self/exe is another */
+extern char program[4096]; /* path of this program; under Valgrind /proc/self/exe is another one */
 int serve_as_peer(const char *directory);
 void start_peer(void);
 void stop_peer(void);

@@ -1,4 +1,4 @@
-/* What callbacks get: see fuzz.h. */
+/* The infos of callbacks: see fuzz.h. */
 #include "fuzz.h"
 
 static _Atomic(struct info *) all_infos;

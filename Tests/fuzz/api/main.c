@@ -1,5 +1,6 @@
-/* api [--seed=N] [--rounds=N]: one process, one seed. api --seconds=N [--seed=FIRST] [--jobs=N]: one process after the other,
- * with the seeds from FIRST on, until the time is over; the exit status is 1 if one failed. See README.md. */
+/* api [--seed=N] [--rounds=N]: one process, one seed. api --seconds=N [--seed=FIRST] [--jobs=N]: runs processes one
+ * after the other, with the seeds from FIRST on, until the time has elapsed; the exit status is 1 if one failed. See
+ * README.md. */
 #include "fuzz.h"
 #include "../../own-directory.h"
 
@@ -80,7 +81,7 @@ static void read_options(int count, char **arguments)
 
 /* ---- One process, one seed ---- */
 
-/* Wherever it interrupts: these four may be called in a handler. */
+/* Handler of a signal that may interrupt anything: these four functions may be called in a handler. */
 static void interrupted(UNUSED int signal)
 {
     int error = errno;
@@ -147,7 +148,7 @@ static int run_seed(void)
 
 /* ---- Many processes ---- */
 
-/* What the process prints goes to a file of its own, so that it can be shown in one piece. */
+/* The process's output goes to a separate file, so that it can be shown as a whole. */
 static pid_t start_seed(uint64_t seed, int output)
 {
     char number[40], words[200], *arguments[40] = {NULL};

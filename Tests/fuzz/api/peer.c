@@ -1,4 +1,4 @@
-/* Another process that serves a name, and asks for those of the fuzzer. It ends with it. */
+/* A second process that serves a name, and sends requests to the fuzzer's names. It exits with the fuzzer. */
 #include "fuzz.h"
 
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* One round: loops whose threads come and go, threads without loops, and what there is when all of them have ended. */
+/* One round: loops whose threads start and exit, threads without loops, and the checks after all of them have
+ * exited. */
 #include "fuzz.h"
 
 #include <sched.h>
@@ -10,7 +11,8 @@ _Thread_local struct thread *self;
 RLRunLoopMode modes[MODES], lonely_mode, check_mode;
 RLArrayRef all_modes;
 
-/* Thread 0 directs; its loop is one like the others, and outlives them. Then loops, mutators, and the forker. */
+/* Thread 0 is the director; its loop is an ordinary one that outlives the others. Then follow loops, mutators, and
+ * the forker. */
 enum { DIRECTOR = 0, FIRST_LOOP = 1, FIRST_MUTATOR = FIRST_LOOP + MOST_LOOPS, FORKER = FIRST_MUTATOR + MOST_MUTATORS };
 static atomic_int mutators_left;
 
@@ -55,7 +57,7 @@ RLRunLoopRef hold_loop(int index)
 
 RLRunLoopRef hold_any_loop(void) { return hold_loop((int)below(&self->dice, (unsigned)loop_count())); }
 
-/* The thread's own loop is where the others find it from now on. */
+/* Publishes the thread's own loop, so that other threads can find it. */
 static void publish_loop(void)
 {
     RLRunLoopRef loop = (RLRunLoopRef)RLRetain(RLRunLoopGetCurrent());
@@ -74,7 +76,7 @@ static void forget_loop(struct thread *thread)
     thread->loop = NULL;
 }
 
-/* ---- The life of a thread with a loop ---- */
+/* ---- The lifetime of a thread with a loop ---- */
 
 RLRunLoopRunResult run_in(RLRunLoopMode mode, double seconds, bool returns)
 {
@@ -86,7 +88,7 @@ RLRunLoopRunResult run_in(RLRunLoopMode mode, double seconds, bool returns)
 
 static void keep_alive(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) {}
 
-/* So that modes are not empty and runs without a limit sleep. */
+/* Keeps modes from being empty, so that runs without a limit sleep. */
 static void add_keepers(void)
 {
     for (int index = 0; index < MODES; index++) {
@@ -99,7 +101,7 @@ static void add_keepers(void)
     }
 }
 
-/* What the thread waits for, for the director, who ends what nobody else ended. */
+/* Publishes the item that the thread waits for, so that the director can end it if no other thread does. */
 static void publish_lonely(struct item item)
 {
     pthread_mutex_lock(&self->lock);
@@ -108,8 +110,8 @@ static void publish_lonely(struct item item)
     pthread_mutex_unlock(&self->lock);
 }
 
-/* Runs a mode with a single item, which some other thread invalidates sooner or later. No function is posted for that mode, so
- * nothing else ends the run. */
+/* Runs a mode with a single item, which some other thread invalidates sooner or later. No function is posted to that
+ * mode, so nothing else ends the run. */
 static void wait_for_the_only_item(void)
 {
     enum kind kind = any_kind(&self->dice);
@@ -128,7 +130,7 @@ static void wait_for_the_only_item(void)
             closed_to_cancellation();
         }
         publish_lonely((struct item){.kind = kind});
-        remove_from(RLRunLoopGetCurrent(), item, lonely_mode); /* the run was stopped, perhaps */
+        remove_from(RLRunLoopGetCurrent(), item, lonely_mode); /* in case the run was stopped */
     }
     release_held(item.object);
 }
@@ -201,7 +203,7 @@ static void *mutator_thread(void *thread)
     return NULL;
 }
 
-/* Forks and ends the child at once, as one does before exec. Never calls the library. */
+/* Forks, and the child exits immediately, as before exec. Never calls the library. */
 static void *forker_thread(void *thread)
 {
     self = thread;
@@ -261,9 +263,9 @@ static bool has_ended(int index)
     return ended;
 }
 
-/* ---- The end of a loop's thread ---- */
+/* ---- Exit of a loop's thread ---- */
 
-/* Stops the run that is outermost: nested ones have short limits, and it comes again after each. */
+/* Stops the outermost run. Nested runs have short limits, and this is called again after each. */
 static void stop_for_good(UNUSED void *info)
 {
     if (!self->over)

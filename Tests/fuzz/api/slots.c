@@ -1,4 +1,4 @@
-/* The objects that all threads share: a few slots, so that they meet. */
+/* The objects shared by all threads: a few slots, so that threads collide. */
 #include "fuzz.h"
 
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 
 static struct item slots[MOST_SLOTS];
 static pthread_mutex_t locks[MOST_SLOTS] = {[0 ... MOST_SLOTS - 1] = PTHREAD_MUTEX_INITIALIZER};
-/* Where threads meet: half of all acts are about one slot for a while. */
+/* Half of all acts concern one slot for some time, so that threads collide there. */
 static atomic_int focus;
 
 struct item take(int slot)
@@ -50,7 +50,8 @@ static void put(int slot, struct item item, bool invalidates)
     if (old.object == NULL)
         return;
     hold(old.object);
-    /* The first two live until they are invalidated, whoever has them; so may a port to which a message with itself was sent. */
+    /* The first two live until they are invalidated, whatever references exist; so may a port that was sent a
+     * message containing itself. */
     if (invalidates || old.kind == DESCRIPTOR || old.kind == SOCKET || old.kind == PORT)
         invalidate(old);
     note(old.info, "dropped", 0);
@@ -67,7 +68,7 @@ void fill_slot(int slot, enum kind kind)
 
 void clear_slot(int slot, bool invalidates) { put(slot, (struct item){.kind = SOURCE0}, invalidates); }
 
-/* ---- Making objects ---- */
+/* ---- Creating objects ---- */
 
 static RLStringRef any_name(void)
 {
@@ -155,7 +156,7 @@ static RLTypeRef create_local(struct info **info)
         RLRelease(name);
     if (is_another || port == NULL) {
         discard_info(*info);
-        *info = NULL; /* that of the port is another slot's */
+        *info = NULL; /* the port's info belongs to another slot */
     }
     return port;
 }

@@ -1,4 +1,4 @@
-/* Failures, crashes and hangs: each says the seed, and what every thread was doing. */
+/* Failures, crashes and hangs: each report contains the seed, and what every thread was doing. */
 #include "fuzz.h"
 
 #include <dirent.h>
@@ -50,7 +50,7 @@ static void dump(void)
     }
 }
 
-/* gdb's view of this process, with --stacks. Without the handlers of fork(), which may be what is broken. */
+/* Prints gdb's view of this process, with --stacks. Does not run fork handlers, which may be what is broken. */
 static void print_stacks(void)
 {
     if (!config.stacks)
@@ -80,7 +80,7 @@ _Noreturn static void give_up(void)
     _exit(98);
 }
 
-/* Several threads may fail at once: the first one speaks, unless it fails in doing so. */
+/* Several threads may fail at the same time: the first one reports, unless it fails in doing so. */
 static void speak_first(void)
 {
     static pthread_t speaker;
@@ -129,7 +129,7 @@ static void *watch(UNUSED void *unused)
 
 void start_watching(void)
 {
-    /* The last is for children of fork() that hang. */
+    /* The last one is for children of fork() that hang. */
     static const int deadly[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGALRM};
     struct sigaction action = {.sa_handler = crashed, .sa_flags = SA_NODEFER};
     for (size_t index = 0; index < sizeof deadly / sizeof *deadly; index++)
@@ -147,7 +147,7 @@ void stop_watching(void)
     pthread_join(watcher, NULL);
 }
 
-/* Something between nothing and a tenth of a millisecond. */
+/* Pauses for up to a tenth of a millisecond. */
 void pause_briefly(struct dice *dice)
 {
     unsigned kind = below(dice, 4);
@@ -171,7 +171,7 @@ int open_descriptors(void)
     return count;
 }
 
-/* As a sandbox does that comes up late: membarrier fails with EPERM from now on, in every thread. */
+/* Acts like a sandbox that is set up late: from now on membarrier fails with EPERM in every thread. */
 void deny_membarrier(void)
 {
     struct sock_filter filter[] = {
