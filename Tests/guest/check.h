@@ -1,5 +1,5 @@
-/* What all programs of this directory need: checks, a run loop whose passes are counted, a pipe, threads. A time limit outside ends a
- * program that hangs. */
+/* Helpers for all programs of this directory: checks, a run loop whose passes are counted, a pipe, threads. A
+ * program that hangs is ended by a time limit outside. */
 #ifndef RUNLOOP_TESTS_GUEST_CHECK_H
 #define RUNLOOP_TESTS_GUEST_CHECK_H
 #include <RunLoop/RunLoop.h>
@@ -17,7 +17,7 @@
         }                                                                   \
     } while (0)
 
-static RLRunLoopRef rl; /* main's */
+static RLRunLoopRef rl; /* the main thread's */
 static int calls, passes, ends[2];
 
 static void count_pass(RLRunLoopObserverRef observer, RLRunLoopActivity activity, void *info)
@@ -28,7 +28,7 @@ static void count_pass(RLRunLoopObserverRef observer, RLRunLoopActivity activity
     passes++;
 }
 
-/* To be called first. */
+/* Call this first. */
 static RLRunLoopObserverRef begin_counting_passes(void)
 {
     rl = RLRunLoopGetCurrent();
@@ -62,7 +62,7 @@ static inline void read_byte(void)
     CHECK(read(ends[0], &byte, 1) == 1);
 }
 
-/* Calls run() while a thread does something. */
+/* Calls run() while a thread executes `body`. */
 static inline void run_beside(void *(*body)(void *info), void (*run)(void))
 {
     pthread_t thread;
@@ -71,6 +71,6 @@ static inline void run_beside(void *(*body)(void *info), void (*run)(void))
     CHECK(body == NULL || pthread_join(thread, NULL) == 0);
 }
 
-/* Until stop(). */
+/* Runs the loop until stop(). */
 static inline void run_loop(void) { CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0) == kRLRunLoopRunStopped); }
 #endif

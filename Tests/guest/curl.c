@@ -1,5 +1,5 @@
-/* What adapters/curl.h promises. Called with a scenario and the address of a web server: /length/N answers with N bytes, /never never, and
- * a POST is answered with the length of what was sent. */
+/* What adapters/curl.h promises. Called with a scenario and the address of a web server, which answers /length/N
+ * with N bytes, /never never, and a POST with the length of its data. */
 #include "check.h"
 #include <RunLoop/adapters/curl.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@ enum { many = 40, big = 1000000 };
 
 typedef struct Transfer {
     CURL *easy;
-    long length; /* received */
+    long length; /* of the received data */
     CURLcode result;
     int isDone;
 } Transfer;
@@ -26,7 +26,7 @@ static size_t receive(char *bytes, size_t size, size_t count, void *info)
     (void)size;
     ((Transfer *)info)->length += (long)count;
     if (nests > 0 && --nests == 0) {
-        /* What the other transfers get meanwhile is not lost, and does not keep the loop awake. */
+        /* Data that the other transfers receive meanwhile is not lost, and does not keep the loop awake. */
         int before = passes;
         CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.05, 0) == kRLRunLoopRunTimedOut);
         CHECK(passes - before <= 2 * many);
@@ -84,9 +84,9 @@ int main(int count, char **arguments)
     curl = RLCurlMultiAdd(multi, kRLRunLoopCommonModes, done, &multi);
     CHECK(curl != NULL);
     if (strcmp(scenario, "many") == 0 || strcmp(scenario, "nested") == 0) {
-        /* Twice, so that connections are used again. */
+        /* Twice, so that connections are reused. */
         curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, 5L);
-        nests = strcmp(scenario, "nested") == 0 ? 60 : 0; /* in the middle of it */
+        nests = strcmp(scenario, "nested") == 0 ? 60 : 0; /* in the middle of the transfers */
         for (int i = 0; i < many; i++)
             begin(i, "/length/100000");
         run_to_the_end();
@@ -105,9 +105,9 @@ int main(int count, char **arguments)
         curl_easy_setopt(easy, CURLOPT_POSTFIELDS, bytes);
         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, (long)big);
         run_to_the_end();
-        check_lengths(1, 7); /* the digits of its length */
+        check_lengths(1, 7); /* the number of digits of its length */
     } else if (strcmp(scenario, "refused") == 0) {
-        /* A port that is bound, so that no other program gets it, and does not listen. */
+        /* A port that is bound, so that no other program uses it, but does not listen. */
         struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         socklen_t length = sizeof address;
         char url[50];
@@ -125,7 +125,7 @@ int main(int count, char **arguments)
         CHECK(calls == 1 && transfers[0].result == CURLE_OPERATION_TIMEDOUT);
         CHECK(passes <= 40);
     } else if (strcmp(scenario, "remove") == 0) {
-        /* While another transfer is under way, which is then left to the program. */
+        /* Called during another transfer, which is then left to the program. */
         removes = 1;
         begin(0, "/length/10");
         begin(1, "/never");

@@ -8,7 +8,7 @@ static RLDBusRef service, client;
 static int handled, removes, nests;
 static void call_some(int first, int count);
 
-/* Echoes a number. */
+/* Replies with the number that was sent. */
 static DBusHandlerResult handle(DBusConnection *connection, DBusMessage *message, void *info)
 {
     (void)info;
@@ -22,7 +22,7 @@ static DBusHandlerResult handle(DBusConnection *connection, DBusMessage *message
     dbus_message_unref(reply);
     handled++;
     if (nests) {
-        /* The messages that wait here are not dispatched in this run, and do not keep it awake. */
+        /* Messages that are queued here are not dispatched in this run, and do not keep it awake. */
         int before = passes;
         nests = 0;
         call_some(1, 9);
@@ -76,7 +76,7 @@ static void call_some(int first, int count)
     }
 }
 
-/* Sends and waits on a thread, while the loop serves both ends. */
+/* Sends a request on a thread and waits for the reply, while the loop serves both ends. */
 static void *call_and_wait(void *info)
 {
     for (dbus_uint32_t i = 0; i < 100; i++) {

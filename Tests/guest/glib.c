@@ -1,4 +1,5 @@
-/* What adapters/glib.h promises beyond the matrix: GLib as the guest of a run loop, and the order of calls that sd-event did not stand. */
+/* What adapters/glib.h promises in addition to the matrix: GLib as the guest of a run loop, and a call order that
+ * sd-event did not survive. */
 #include "latency.h"
 #include <RunLoop/adapters/glib.h>
 #include <glib-unix.h>
@@ -53,7 +54,7 @@ static gboolean replace_unread(gint fd, GIOCondition condition, gpointer info)
     return G_SOURCE_REMOVE;
 }
 
-/* GLib's callback runs the run loop again, which serves GLib in there. */
+/* A GLib callback that runs the run loop again, which serves GLib inside. */
 static gboolean nest(gpointer info)
 {
     g_idle_add(on_time, NULL);
@@ -64,7 +65,7 @@ static gboolean nest(gpointer info)
     return on_time(info);
 }
 
-/* By GLib, in the run loop; or by the run loop itself. */
+/* Called by GLib, in the run loop; or by the run loop itself. */
 static gboolean call_readable(gint fd, GIOCondition condition, gpointer readable)
 {
     (void)fd;
@@ -102,14 +103,14 @@ static void glib_in_loop(const char *scenario, const char *kind)
         run_loop();
         CHECK(passes <= 6);
     } else if (strcmp(scenario, "closed-duplicate") == 0) {
-        /* An epoll goes on to report what was closed, as long as there is a duplicate. */
+        /* An epoll instance continues to report a closed descriptor while a duplicate is open. */
         int own[2];
         CHECK(pipe(own) == 0 && dup(own[0]) >= 0 && write(own[1], "x", 1) == 1);
         g_unix_fd_add(own[0], G_IO_IN, close_unread, NULL);
         g_timeout_add(200, on_time, NULL);
         run_loop();
         CHECK(passes <= 8);
-        /* The number is used again. */
+        /* The descriptor number is reused. */
         CHECK(pipe(own) == 0 && dup(own[0]) >= 0 && write(own[1], "x", 1) == 1);
         g_unix_fd_add(own[0], G_IO_IN, replace_unread, &ends[0]);
         g_timeout_add(200, on_time, NULL);
@@ -126,8 +127,8 @@ static void glib_in_loop(const char *scenario, const char *kind)
     RLGMainContextRemove(glib);
 }
 
-/* systemd issue 43098: GLib calls prepare() again, without check() in between, when another thread attaches a source meanwhile. With
- * sd-event that hit an assertion in NetworkManager. */
+/* systemd issue 43098: GLib calls prepare() again, without check() in between, if another thread attaches a source
+ * in the meantime. With sd-event this triggered an assertion in NetworkManager. */
 static gint attached;
 static gboolean count_attached(gpointer info)
 {

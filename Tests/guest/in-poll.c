@@ -1,4 +1,5 @@
-/* The matrix with a poll(2) of the program's own as the host, which tells time by its timeout: it prepares the run loop before each wait. */
+/* The matrix with the program's own poll(2) as the host, which keeps time with its timeout: it prepares the run loop
+ * before each wait. */
 #include "matrix.h"
 #include <math.h>
 #include <poll.h>
@@ -6,7 +7,7 @@
 
 static void (*when_stopped)(void), (*later)(void), (*when_readable)(void);
 static int depth, quits, watched = -1;
-static double date; /* of `later` */
+static double date; /* the date for `later` */
 
 static double now(void)
 {

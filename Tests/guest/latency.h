@@ -1,5 +1,6 @@
-/* How long after a cause the callback comes, at the median: `make -C Tests/bench guests` compares a host's own callbacks with those of a run
- * loop in it. One thread, or two on one processor, so that what is measured is work and not the scheduler's choice. */
+/* Measures how long a callback takes to follow its cause, as a median: `make -C Tests/bench guests` compares a
+ * host's own callbacks with those of a run loop inside it. Uses one thread, or two on one processor, to measure work
+ * and not the scheduler's choice. */
 #ifndef RUNLOOP_TESTS_GUEST_LATENCY_H
 #define RUNLOOP_TESTS_GUEST_LATENCY_H
 #include "check.h"
@@ -45,7 +46,7 @@ static inline void latency_called(void *info)
 }
 static inline void latency_ready(void) { latency_called(NULL); }
 
-/* The thread causes the next call when it is told that the last one has come. */
+/* Causes the next callback when notified that the last one was called. */
 static inline void *latency_thread(void *info)
 {
     for (int i = 0; i < latency_rounds; i++) {
@@ -71,7 +72,7 @@ static inline int latency_port(void *info)
     return latency_descriptor;
 }
 
-/* kind: "own" and "own-thread", by the watch function; "descriptor" and "post", by the run loop. */
+/* kind: "own" and "own-thread" use the watch function; "descriptor" and "post" use the run loop. */
 static inline void measure_latency(const char *kind, void (*watch)(int fd, void (*ready)(void)), void (*run)(void),
                                    void (*quit)(void))
 {

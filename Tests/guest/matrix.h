@@ -1,5 +1,5 @@
-/* What a run loop does as the guest of a host: the same scenarios for every host. A program defines the functions below and is called with
- * the name of a scenario; it returns 0 if that works. */
+/* What a run loop does as the guest of a host: the same scenarios for every host. A program defines the functions
+ * below, and is called with the name of a scenario; it returns 0 if the scenario works. */
 #ifndef RUNLOOP_TESTS_GUEST_MATRIX_H
 #define RUNLOOP_TESTS_GUEST_MATRIX_H
 #include <errno.h>
@@ -13,7 +13,7 @@ static void host_after(unsigned milliseconds, void (*function)(void));
 static void host_watch(int fd, void (*readable)(void));
 static void host_end(void);
 #ifdef HOST_ATTACHES
-static int host_attaches_again(void); /* to another mode; with errno if it does not */
+static int host_attaches_again(void); /* to another mode; sets errno if that fails */
 #endif
 
 static void quit(void)
@@ -69,7 +69,7 @@ static void quit_after_read_by_host(void)
     quit();
 }
 
-/* A callback of the run loop in which the host's loop runs, and in that the run loop is served. */
+/* A callback of the run loop that runs the host's loop, in which the run loop is served. */
 static void nest_host(void *info)
 {
     (void)info;
@@ -78,7 +78,7 @@ static void nest_host(void *info)
     quit();
 }
 
-/* A callback of the host in which the run loop runs by itself. */
+/* A callback of the host that runs the run loop. */
 static void nest_loop(void)
 {
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, 0.005, 0, quit_timer, NULL);
@@ -89,7 +89,7 @@ static void nest_loop(void)
     CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_loop, rl));
     CHECK(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 0) == kRLRunLoopRunStopped);
     CHECK(calls == before);
-    /* And afterwards it is a guest as before. */
+    /* Afterwards the loop is a guest again. */
     add_timer(0.005);
 }
 
@@ -137,7 +137,7 @@ int main(int count, char **arguments)
         host_after(1, nest_loop);
         host_run();
     } else if (strcmp(scenario, "host") == 0) {
-        /* What is the host's own goes on beside, from a callback of the run loop, too. */
+        /* The host's own work continues in addition, even from a callback of the run loop. */
         host_after(5, quit);
         host_run();
         host_after(5, quit);

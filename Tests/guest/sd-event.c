@@ -1,4 +1,4 @@
-/* What adapters/sd-event.h promises beyond the matrix: sd-event as the guest of a run loop. */
+/* What adapters/sd-event.h promises in addition to the matrix: sd-event as the guest of a run loop. */
 #include "latency.h"
 #include <RunLoop/adapters/sd-event.h>
 #include <time.h>
@@ -54,7 +54,7 @@ static int exit_event(sd_event_source *source, uint64_t date, void *info)
     return sd_event_exit(event, 0);
 }
 
-/* A callback of sd-event in which the run loop runs does not serve sd-event, and is not woken by it either. */
+/* A callback of sd-event that runs the run loop. That run does not serve sd-event, and is not woken by it. */
 static int nest(sd_event_source *source, uint64_t date, void *info)
 {
     (void)source, (void)date, (void)info;
@@ -65,7 +65,7 @@ static int nest(sd_event_source *source, uint64_t date, void *info)
     return 0;
 }
 
-/* By sd-event, in the run loop; or by the run loop itself. */
+/* Called by sd-event, in the run loop; or by the run loop itself. */
 static int call_readable(sd_event_source *source, int fd, uint32_t events, void *readable)
 {
     (void)source, (void)fd, (void)events;
@@ -98,7 +98,8 @@ int main(int count, char **arguments)
         CHECK(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, add_time_later, NULL));
         run_loop();
     } else if (strcmp(scenario, "pending") == 0) {
-        /* Each iteration of an sd_event serves one source. The descriptor's, which is the last, is among several pending ones. */
+        /* Each iteration of an sd_event serves one source. The descriptor's source is the last of several pending
+         * ones. */
         sd_event_source *source;
         for (int i = 0; i < 10; i++)
             CHECK(sd_event_add_defer(event, NULL, on_defer, NULL) >= 0);

@@ -1,7 +1,7 @@
 """A run loop and another event loop in one thread: the adapters, with Debian's libraries, and Python's asyncio.
 
-A program for each host runs the scenarios of matrix.h; another one runs the host as the guest of a run loop. The examples print what they
-should. A loop with nothing to do makes no system call.
+A program for each host runs the scenarios of matrix.h; another one runs the host as the guest of a run loop. The
+examples print the expected output. A loop with nothing to do makes no system call.
 
 RL_BUILD  the build directory with lib/librunloop.so (default: build, in the root of the repository)
 """
@@ -36,7 +36,7 @@ SCENARIOS = {
     "dbus": ["many", "nested", "from-thread", "disconnected", "remove", "quiet"],
 }
 WITH_SERVER = {"curl": ["many", "added-before", "nested", "upload", "refused", "timeout", "remove"]}
-#: Adapter: how to compile and link its library.
+#: How to compile and link the library of each adapter.
 ADAPTERS = {
     "poll": ["-lm"],
     "glib": ["glib-2.0"],
@@ -86,9 +86,9 @@ def test_scenario(programs, name, scenario):
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """A web server for curl.c, which says what is asked for."""
+    """A web server for curl.c, which answers as the path requests."""
 
-    protocol_version = "HTTP/1.1"  # connections are used again
+    protocol_version = "HTTP/1.1"  # connections are reused
 
     def answer(self, content):
         self.send_response(200)
@@ -147,7 +147,7 @@ def test_asyncio():
 
 @pytest.mark.parametrize("name", [name for name in SCENARIOS if name.startswith("in-")])
 def test_an_idle_guest_makes_no_system_call(programs, name, tmp_path):
-    """Between the last timer that is added and the end of the host's wait, 0.2 s later, the thread waits, and nothing else."""
+    """Between the last added timer and the end of the host's wait, 0.2 s later, the thread waits and does nothing else."""
     trace = tmp_path / "trace"
     run("strace", "-f", "-o", trace, programs[name], "idle")
     calls = [line.split(maxsplit=1)[1].split("(")[0] for line in trace.read_text().splitlines() if "(" in line]

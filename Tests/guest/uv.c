@@ -1,4 +1,4 @@
-/* What adapters/uv.h promises beyond the matrix: libuv as the guest of a run loop. */
+/* What adapters/uv.h promises in addition to the matrix: libuv as the guest of a run loop. */
 #include "latency.h"
 #include <RunLoop/adapters/uv.h>
 
@@ -21,7 +21,8 @@ static void *send_async(void *info)
     uv_async_send(&async);
     return info;
 }
-/* libuv issue 1565: what is started outside of uv_run() is not in the descriptor of uv_backend_fd() before the next one. */
+/* libuv issue 1565: watchers started outside of uv_run() are registered with uv_backend_fd() only in the next
+ * uv_run(). */
 static void start_poll(void)
 {
     uv_poll_init(uv_default_loop(), &polled, ends[0]);
@@ -39,7 +40,7 @@ static void start_timer_later(void *info)
     uv_timer_start(&timer, on_timer, 5, 0);
 }
 
-/* A callback of libuv in which the run loop runs does not serve libuv, and is not woken by it either. */
+/* A callback of libuv that runs the run loop. That run does not serve libuv, and is not woken by it. */
 static void nest(uv_timer_t *its)
 {
     (void)its;
@@ -49,7 +50,7 @@ static void nest(uv_timer_t *its)
     CHECK(passes - before <= 6 && calls == 0);
 }
 
-/* By libuv, in the run loop; or by the run loop itself. */
+/* Called by libuv, in the run loop; or by the run loop itself. */
 static void call_readable(uv_poll_t *its, int status, int events)
 {
     (void)events;
