@@ -1,4 +1,5 @@
-/* Preloaded into a program: it ends at once where the companion attaches its segment, which nothing has removed by then. */
+/* Preloaded into a program: exits when the companion attaches its shared memory segment, which is therefore not
+ * removed. */
 #include <stdio.h>
 #include <sys/shm.h>
 #include <unistd.h>

@@ -1,4 +1,5 @@
-/* A loop whose timer is called every few milliseconds, until standard input ends. Prints its process's number when it is first called. */
+/* A loop whose timer fires every few milliseconds, until the end of standard input. Prints its process ID when it
+ * first fires. */
 #include <RunLoop/RunLoop.h>
 #include <signal.h>
 #include <stdio.h>

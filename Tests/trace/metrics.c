@@ -1,4 +1,4 @@
-/* RLTraceMetrics.h, called by a program that is linked with the library. Prints what is wrong. */
+/* RLTraceMetrics.h, used by a program linked with the library. Prints what is wrong. */
 #include <RunLoop/RunLoop.h>
 #include <RunLoopTrace/RunLoopTrace.h>
 #include <pthread.h>
@@ -11,14 +11,15 @@
 #include <unistd.h>
 
 #ifdef WITHOUT_COMPANION
-/* For ThreadSanitizer this program has Metrics.c in it, without the other parts of the library. */
+/* For ThreadSanitizer this program is compiled together with Metrics.c, without the other parts of the library. */
 #include "../../Sources/RunLoopTrace/Companion.h"
 THREAD_LOCAL int isCompanionThread;
 int hasCounter;
 int companionUse(const RLRunLoopProbe *part) { return RLRunLoopSetProbe(part); }
 #endif
 
-/* How far this thread's clock is ahead, as if it had been interrupted after it read something and before it read the clock. */
+/* How far this thread's clock is ahead, as if the thread had been interrupted between reading a value and reading
+ * the clock. */
 static _Thread_local long ahead;
 #ifndef WITHOUT_COMPANION
 int clock_gettime(clockid_t clock, struct timespec *time)
@@ -116,7 +117,7 @@ static void awaitSleep(uint64_t *sleeps)
     *sleeps = metrics.sleeps;
 }
 
-/* The loop sleeps, and is said to have slept longer than it has. */
+/* While the loop sleeps, metrics report that it has slept longer than it has. */
 static void copyWithWrongClock(void)
 {
     RLTraceMetrics first, second;
@@ -125,13 +126,13 @@ static void copyWithWrongClock(void)
     ahead = 0;
     CHECK(RLTraceCopyMetrics(loop, &second));
     CHECK(second.slept >= first.slept && second.elapsed >= first.elapsed);
-    /* Of files that others read this is not known. */
+    /* This cannot be known of files that other processes read. */
     second.slept = first.slept - 1;
     RLTraceMetricsSubtract(&second, &first);
     CHECK(second.slept == 0);
 }
 
-/* Wakes the loop three times without work, then stops it; and runs a loop of its own. */
+/* Wakes the loop three times without work, then stops it; also runs its own loop. */
 static void *wake(void *info)
 {
     uint64_t sleeps = *(uint64_t *)info;
@@ -173,7 +174,7 @@ static void testThreads(void)
     CHECK(RLTraceCopyMetrics(loop, &metrics));
     RLTraceMetricsSubtract(&metrics, &before);
     CHECK(metrics.woken == 4 && metrics.spurious == 3 && metrics.sleeps >= 4);
-    /* The thread that has ended is in the sum. */
+    /* The sum includes the thread that has exited. */
     CHECK(RLTraceCopyMetrics(NULL, &metrics) && metrics.wakeUpsAsked >= 4 && metrics.wakeUpsMade == 4);
 }
 
@@ -185,7 +186,7 @@ static void *callOnce(void *info)
     return NULL;
 }
 
-/* All at once: more than there is room for at first. */
+/* All threads at the same time: more than there is room for initially. */
 static void testMany(void)
 {
     enum { THREADS = 150 };
@@ -224,7 +225,7 @@ static void testChild(void)
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
-/* Each duration lies in its bucket, whose upper end is less than a quarter away. */
+/* Each duration is in its bucket, whose upper end is less than a quarter away. */
 static void testQuantiles(void)
 {
     RLTraceHistogram histogram;

@@ -1,4 +1,5 @@
-/* Preloaded into the command: between its two readings of a file of records a thread writes 1000 more into it. */
+/* Preloaded into the command: while the command reads a file of records twice, a thread writes 1000 more records to
+ * it in between. */
 #include "../../Sources/RunLoopTrace/TraceFile.h"
 #include <stdio.h>
 #include <string.h>

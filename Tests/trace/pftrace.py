@@ -1,4 +1,4 @@
-"""Reads a Perfetto trace, apart from the code that writes it. The fields are those of protos/perfetto/trace in Perfetto's source."""
+"""Reads a Perfetto trace independently of the code that writes it. For the fields, see protos/perfetto/trace in Perfetto's source."""
 
 import dataclasses
 import struct
@@ -7,7 +7,7 @@ BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 
 
 def fields(data):
-    """(number, value) of each field of a message; a value is a number or bytes."""
+    """Yields (number, value) for each field of a message; a value is a number or bytes."""
     place = 0
 
     def varint():
@@ -38,7 +38,7 @@ def fields(data):
 
 
 def message(data):
-    """Number → list of values."""
+    """Returns the list of values for each field number."""
     found = {}
     for number, value in fields(data):
         found.setdefault(number, []).append(value)
@@ -53,7 +53,7 @@ def one(found, number, default=None):
 
 @dataclasses.dataclass
 class Slice:
-    """A slice, or an instant, which has no length."""
+    """A slice, or an instant, which has no duration."""
     name: str
     category: str
     track: "Track"
@@ -87,7 +87,7 @@ class Trace:
         return [found for found in self.slices if found.name == name]
 
     def arrows(self):
-        """(slice where it begins, slice where it ends), for each that ends."""
+        """Returns (slice where it begins, slice where it ends) for each arrow that ends."""
         begins = {number: found for found in self.slices for number in found.departing}
         return [(begins[number], found) for found in self.slices for number in found.arriving]
 
@@ -105,7 +105,7 @@ def read_track(descriptor):
 
 
 def read(path):
-    """Fails if slices do not nest, or if something is on a track that has not been described before."""
+    """Reads a trace. Fails if slices do not nest, or if a track is used before it is described."""
     trace, open_slices = Trace({}), {}
     packets = [message(data) for number, data in fields(path.read_bytes()) if number == 1]
     for packet in packets:

@@ -1,4 +1,5 @@
-/* What is traced: two threads and two processes that send each other one thing of each kind. program [wait|kill|none|junk] */
+/* The traced program: two threads and two processes that send each other one thing of each kind. program
+ * [wait|kill|none|junk] */
 #include <RunLoop/RunLoop.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,7 +25,7 @@ static void stopped(void *info)
     RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-/* What the worker gets: two of each kind. */
+/* Counts what the worker receives: two of each kind. */
 static void count(void)
 {
     if (--left == 0)
@@ -73,7 +74,7 @@ static void *work(void *info)
     return NULL;
 }
 
-/* Waits until the worker sleeps, so that the first thing wakes it. */
+/* Waits until the worker sleeps, so that the first event wakes it. */
 static void tick(RLRunLoopTimerRef timer, void *info)
 {
     (void)timer, (void)info;
@@ -89,7 +90,7 @@ static void tick(RLRunLoopTimerRef timer, void *info)
         RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-/* The third request is taken over, and released without an answer. */
+/* Takes over the third request, and releases it without a reply. */
 static RLDataRef answer(RLMessagePortRef its, int32_t id, RLDataRef data, void *info)
 {
     (void)info;

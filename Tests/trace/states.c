@@ -1,5 +1,5 @@
-/* A program in a state that is to be explained: states STATE. Writes a line to stdout when it is about to be in it; where it is stuck, a byte
-   on stdin ends that. */
+/* A program in a state that is to be explained: states STATE. Writes a line to stdout when it is about to enter the
+   state. Where the program is stuck, a byte on stdin ends that. */
 #include <RunLoop/RunLoop.h>
 #include <pthread.h>
 #include <sched.h>
@@ -104,7 +104,7 @@ static void add_descriptor(void)
     RLRunLoopAddSource(loop, RLFileDescriptorCreateRunLoopSource(NULL, descriptor, 0), MODE);
 }
 
-/* The server is another process, which serves a second port. */
+/* The server is another process, which also serves a second port. */
 static void send_remote_request(void)
 {
     char text[32];
@@ -137,7 +137,7 @@ static void send_request(void)
     RLMessagePortSendRequest(remote, 1, NULL, 1000, 1000, MODE, &reply);
 }
 
-/* Sources of one order with the same function are equal, and a mode has only one of them. */
+/* Adds a source. Sources of equal order with the same callback are equal, and a mode contains only one of them. */
 static void add_source(int isSelfish, RLIndex order)
 {
     RLRunLoopSourceContext context = {.perform = isSelfish ? signal_again : look_away};
@@ -175,7 +175,7 @@ static void *come_and_go(void *info)
     return info;
 }
 
-/* Threads that begin and end while the loops are described. */
+/* Threads that start and exit while the loops are being described. */
 static void churn(void)
 {
     char byte;
@@ -202,11 +202,12 @@ static void sleep_in_child(void)
         waitpid(child, NULL, 0);
         exit(0);
     }
-    /* A test that fails leaves no process behind. */
+    /* A failing test leaves no process behind. */
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-/* A child that no handler of pthread_atfork() knows of: it has the memory by which the parent is asked. */
+/* A child created without calling fork handlers: it inherits the memory through which the parent is asked for
+ * explanations. */
 static void copy_unnoticed(void)
 {
     char text[32];
@@ -239,7 +240,8 @@ static double secondsOf(clockid_t clock)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* Has hardly any of a processor for a second, as another thread of more weight has it, and is stuck then. */
+/* Gets hardly any processor time for a second, because a thread of higher weight competes with it, and is stuck
+ * afterwards. */
 static void starve(void *info)
 {
     cpu_set_t one;
@@ -256,8 +258,8 @@ static void starve(void *info)
     stuck(info);
 }
 
-/* Closes all descriptors and opens others, which must be as they were left: empty files, and epolls with an event, although the
-   companion is asked for an explanation. */
+/* Closes all descriptors and opens others, which must stay as they are: empty files, and epoll instances with an
+   event. Meanwhile the companion is asked for an explanation. */
 static int close_and_open(void)
 {
     struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};

@@ -1,4 +1,4 @@
-"""The command `runloop` itself: its signals, its exit status, the files it leaves, and what it says to those who use it wrongly."""
+"""The command `runloop` itself: its signals, its exit status, the files it leaves, and what it prints when it is misused."""
 
 import os
 import re
@@ -33,13 +33,13 @@ def idle(tmp_path_factory):
 def test_a_signal_that_would_end_the_command_ends_the_program_and_what_was_recorded_is_written(idle, tmp_path, command, number):
     environment = dict(os.environ, XDG_RUNTIME_DIR=str(tmp_path), TMPDIR=str(tmp_path))
     words = ["-o", tmp_path / "out"] if command == "trace" else []
-    # A hang-up that is ignored stays so: under nohup the tests ignore it.
+    # An ignored hang-up signal stays ignored, and under nohup the tests ignore it.
     heard = ["env", "--default-signal=HUP"]
     with subprocess.Popen([*heard, COMMAND, command, *words, idle], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           text=True, env=environment) as running:
         process = int(running.stdout.readline())
         running.send_signal(number)
-        # The program also ends when its input does, with another status.
+        # The program also exits at the end of its input, but with another status.
         assert running.wait(TIME_LIMIT) == 128 + number
         told = running.stderr.read()
     assert not os.path.exists(f"/proc/{process}")
@@ -86,7 +86,7 @@ def test_a_shorter_trace_replaces_a_longer_one(idle, tmp_path):
 
 
 def test_many_posts_that_wait_are_drawn_in_a_time_that_grows_with_their_number(tmp_path):
-    """100 000 of one function took half a minute when each was looked for among all."""
+    """100 000 posts of one function took half a minute when each one was searched for among all."""
     done = run(COMMAND, "trace", "-n", "524288", "-o", tmp_path / "out", "/usr/bin/python3", "-c", LOOP + """
 for number in range(100000):
     rl.RLRunLoopPostFunction(loop, mode, function, None)
@@ -124,14 +124,14 @@ def test_a_program_that_is_killed_asleep_was_asleep_until_then(tmp_path):
     assert done.returncode == 128 + signal.SIGKILL
     (block,) = blocks(done.stderr).values()
     assert re.fullmatch(r"\d?\d\.\d% of [\d.]+ m?s", block["awake"]) and float(block["awake"].split("%")[0]) < 50, done.stderr
-    # When a child of the program is killed is not known.
+    # For a child of the program, the time when it was killed is not known.
     done = run(COMMAND, "stat", "sh", "-c", '"$0" "$@"; true', *python, directory=tmp_path)
     (block,) = blocks(done.stderr).values()
     assert done.returncode == 0 and block["awake"].endswith(", then asleep until its process ended"), done.stderr
 
 
 def test_processes_of_one_number_are_told_apart(idle, tmp_path):
-    """Two run at one time, each the first of its PID namespace; a third executes another program."""
+    """Two run at the same time, each as the first process of its PID namespace; a third executes another program."""
     own = ["unshare", "--user", "--map-root-user", "--pid", "--fork"]
     if subprocess.run([*own, "true"]).returncode != 0:
         pytest.skip("no PID namespaces")
@@ -147,7 +147,7 @@ os.execv({str(idle)!r}, [{str(idle)!r}])
 """
     done = run(COMMAND, "trace", "-o", tmp_path / "out", "/usr/bin/python3", "-c", script, directory=tmp_path, input="")
     number, *others = map(int, done.stdout.split())
-    # The program that the third has become may see the end of its input before its timer.
+    # The program that the third one executes may reach the end of its input before its timer fires.
     assert done.returncode == 0 and others in ([1, 1], [1, 1, number]), done.stderr
     trace = pftrace.read(tmp_path / "out")
     threads = sorted((track.process, track.name) for track in trace.tracks.values() if track.thread)
@@ -166,7 +166,7 @@ def test_a_pipe_among_the_records_is_not_waited_for(tmp_path):
 
 
 def test_names_are_valid_utf_8(tmp_path):
-    """The kernel cuts the names of threads off after 15 bytes, in the middle of a letter."""
+    """The kernel truncates thread names to 15 bytes, even in the middle of a character."""
     done = run(COMMAND, "trace", "-o", tmp_path / "out", "/usr/bin/python3", "-c", f"""
 import ctypes
 ctypes.CDLL(None).prctl(15, {"thread-of-fourä".encode()!r} + b"\\xff", 0, 0, 0)
@@ -210,7 +210,7 @@ def test_a_wrong_option_shows_how_its_command_is_used(tmp_path):
 
 
 def test_a_place_that_cannot_be_preloaded_from_is_said(tmp_path):
-    """The loader takes a space in LD_PRELOAD for the end of a name."""
+    """The loader treats a space in LD_PRELOAD as the end of a name."""
     place = tmp_path / "a place"
     (place / "bin").mkdir(parents=True)
     (place / "lib" / "runloop").mkdir(parents=True)

@@ -1,4 +1,5 @@
-"""`runloop run` and `runloop explain`: what a loop does in words, which callbacks last too long, and that the program does not notice."""
+"""`runloop run` and `runloop explain`: what a loop is doing, in words; which callbacks last too long; and that the
+program is not affected."""
 
 import ctypes
 import os
@@ -33,7 +34,7 @@ def program(tmp_path_factory):
 
 
 class Running:
-    """A program in a state. Ends with the test."""
+    """A program in a state. It ends with the test."""
 
     def __init__(self, *words, directory, **environment):
         self.environment = {key: value for key, value in os.environ.items() if not key.startswith("RUNLOOP_")}
@@ -59,7 +60,7 @@ class Running:
                               env=self.environment)
 
     def explained(self, *patterns, process=None):
-        """The explanation, without line breaks, as soon as it has all patterns."""
+        """Returns the explanation, without line breaks, as soon as it contains all patterns."""
         until = time.monotonic() + TIME_LIMIT
         while True:
             done = self.explain(process)
@@ -99,7 +100,7 @@ def test_a_loop_is_explained(program, tmp_path, state):
 
 
 def test_the_server_of_a_request_is_named(program, tmp_path):
-    """It may be asked in turn. Another port, whose name begins alike, is connected, too."""
+    """The server can be asked in turn. Another port, whose name begins in the same way, is connected, too."""
     with Running(COMMAND, "run", program, "remote request", directory=tmp_path) as running:
         server = int(running.process.stdout.readline())
         text = running.explained(r"that it sent to the message port states\.name of (\S+ \S+ \S+)")
@@ -108,7 +109,7 @@ def test_the_server_of_a_request_is_named(program, tmp_path):
 
 
 def test_functions_of_a_program_that_fits_into_one_page_have_their_names(tmp_path):
-    """Its data are in the same page of the file, which is mapped twice."""
+    """Its data is in the same page of the file, which is mapped twice."""
     (tmp_path / "small.c").write_text("""#include <RunLoop/RunLoop.h>
 #include <unistd.h>
 static int count;
@@ -160,7 +161,7 @@ def test_a_process_whose_main_thread_has_ended_can_be_asked(program, tmp_path):
 
 
 def test_another_container_is_not_mistaken_for_this_one(program, tmp_path):
-    """The first segment has the same number in each IPC namespace."""
+    """The first segment has the same ID in each IPC namespace."""
     container = ["unshare", "--ipc"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--ipc"]
     if subprocess.run([*container, "true"], capture_output=True).returncode != 0:
         pytest.skip("the kernel makes no namespaces for this user")
@@ -175,7 +176,7 @@ def test_a_segment_that_was_left_behind_is_removed_by_the_next_process(program, 
     environment = os.environ | {"XDG_RUNTIME_DIR": str(tmp_path), "LD_PRELOAD": f"{COMPANION}:{shim}", "RUNLOOP_EXPLAIN": "1"}
     status = ctypes.create_string_buffer(256)
     libc = ctypes.CDLL(None, use_errno=True)
-    for _ in range(100):  # a program of another test may be the next process
+    for _ in range(100):  # the next process may be a program of another test
         done = subprocess.run([program, "timer"], capture_output=True, text=True, env=environment, timeout=TIME_LIMIT)
         left = next(int(line) for line in done.stdout.splitlines() if line.isdigit())
         if libc.shmctl(left, 2, status) == 0:
@@ -209,7 +210,7 @@ def test_the_end_of_the_last_thread_ends_the_process(program, tmp_path):
 
 
 def test_a_stall_is_named_once(program, tmp_path):
-    """When the second is named, the first has lasted for as long again."""
+    """When the second stall is named, the first one has lasted just as long again."""
     with Running(COMMAND, "run", "-s", "0.1", program, "stuck twice", directory=tmp_path) as running:
         first = running.process.stderr.readline()
         assert re.fullmatch(r"runloop: stall: thread \d+ \(states\) has been in the posted function stuck for [\d.]+ m?s, "
@@ -229,7 +230,7 @@ def test_a_stall_may_have_a_backtrace_and_may_abort(program, tmp_path):
 
 
 def test_a_thread_without_a_processor_does_not_stall(program, tmp_path):
-    """It is named when it blocks, for the time that it blocks."""
+    """The thread is named when it blocks, for the time during which it blocks."""
     with Running(COMMAND, "run", "-s", "0.3", program, "starved", directory=tmp_path) as running:
         assert running.process.stdout.readline() == "ready\n" and running.process.stdout.readline() == "stuck\n"
         assert select.select([running.process.stderr], [], [], 0)[0] == []
@@ -242,7 +243,8 @@ class ProcessorTimes(ctypes.Structure):
 
 
 LOOK = 100
-#: What each look sees after so much time: how long the thread ran and waited in all, its state. What of the time counts as a wait.
+#: What each sample shows, after which time: total time the thread has run, total time it has waited, and its state.
+#: Then the time that counts as waiting.
 LOOKS = {
     "blocked": [(0, 0, "S", 0), (0, 0, "S", 0), (0, 0, "D", 0)],
     "busy": [(100, 0, "R", 100), (200, 0, "R", 0), (300, 0, "R", 0)],
@@ -331,7 +333,7 @@ def test_a_process_may_end_while_it_is_asked(program, tmp_path):
 
 
 def test_a_program_may_close_all_descriptors(program, tmp_path):
-    """The companion has none: those that the program opens then are its own. It can still be asked."""
+    """The companion has no open descriptors, so those that the program opens are its own. It can still be asked."""
     with Running(COMMAND, "run", "-s", "0.01", program, "closed", directory=tmp_path, RUNLOOP_EXPLAIN_SIGNAL="USR2") as running:
         running.explained("is not in a run")
         running.go_on()
@@ -352,7 +354,7 @@ def test_wrong_variables_are_a_line_and_nothing_else(program, tmp_path, name, va
 
 
 def test_watching_and_explaining_is_free_of_races(tmp_path):
-    """The companion's own code with ThreadSanitizer, which the library tells of its order."""
+    """The companion's own code with ThreadSanitizer, to which the library reports its ordering."""
     program, sources = tmp_path / "watched", sorted((ROOT / "Sources/RunLoopTrace").glob("*.c"))
     subprocess.run(["gcc", "-std=c11", "-D_GNU_SOURCE", "-O1", "-g", "-fsanitize=thread", "-Wno-tsan", f"-I{INCLUDE}", HERE / "watched.c", *sources,
                     "-o", program, f"-L{BUILD}/lib", f"-Wl,-rpath,{BUILD}/lib", "-lrunloop", "-pthread"], check=True)

@@ -1,4 +1,4 @@
-"""The ten situations of docs/DEBUGGING.md: the command prints what stands on the page, but for numbers, and reports no misuse."""
+"""The ten situations of docs/DEBUGGING.md: the command prints what the page shows, except for numbers, and reports no misuse."""
 
 import os
 import pathlib
@@ -17,13 +17,13 @@ pytestmark = pytest.mark.timeout(120)
 
 
 def shown(situation):
-    """The lines of the page that are typed, and what is printed after each."""
+    """Returns the lines to be typed according to the page, and the output after each."""
     block = re.search(rf"^<!-- {situation} -->\n```text\n(.*?)```$", PAGE, re.MULTILINE | re.DOTALL)[1]
     return re.findall(r"^\$ runloop (.*)\n((?:[^$].*\n)*)", block, re.MULTILINE)
 
 
 def plain(text):
-    """Without numbers, times and the breaks of lines."""
+    """Removes numbers, times and line breaks."""
     text = re.sub(r"\d[\d.]* (ns|us|ms|s)\b", "TIME", text)
     return " ".join(re.sub(r"\d[\d.]*", "N", text).split())
 
@@ -51,7 +51,7 @@ def test_there_are_ten():
 def test_command_prints_what_the_page_shows(directory, environment, situation):
     (words, text), = shown(situation)
     done = subprocess.run([COMMAND, *words.split()], cwd=directory, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT)
-    # A stall may have a second part, of the time in which others had the processor.
+    # The report of a stall may have a second part, about the time during which other threads had the processor.
     printed = re.sub(r" besides [\d.]+ \w+ of waiting for a processor,", "", done.stderr)
     assert plain(printed).startswith(plain(text)) if situation == "stuck" else plain(printed) == plain(text)
 
@@ -62,7 +62,7 @@ def explain(process, environment):
 
 @pytest.mark.parametrize("situation", ["spin", "endless", "request", "uncalled"])
 def test_explanation_is_what_the_page_shows(directory, environment, situation):
-    """The program is asked until it is in the state that the page shows, and ends by itself if it never is."""
+    """The program is asked until it is in the state that the page shows; it ends by itself if it never is."""
     start, *asked = shown(situation)
     assert asked and all(words.startswith("explain ") for words, _ in asked)
     with subprocess.Popen([COMMAND, *start[0].rstrip(" &").split()], cwd=directory, env=environment) as program:

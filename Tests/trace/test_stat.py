@@ -1,4 +1,4 @@
-"""`runloop stat` and `runloop top`: the numbers are right, and what cannot be read is one line. RLTraceMetrics.h in a program."""
+"""`runloop stat` and `runloop top`: the numbers are correct, and whatever cannot be read is one line. RLTraceMetrics.h in a program."""
 
 import contextlib
 import os
@@ -38,7 +38,7 @@ def run(*words, directory, **options):
 
 
 def blocks(text):
-    """(process, thread) → label → the rest of its line."""
+    """Returns {(process, thread): {label: rest of its line}}."""
     found, block = {}, None
     for line in text.splitlines():
         head = re.fullmatch(r"\S+ \((\d+)\), thread \S+ \((\d+)\)(, which has ended)?:", line)
@@ -50,14 +50,14 @@ def blocks(text):
 
 
 def rows(text):
-    """thread → cells of each table of a text."""
+    """Returns {thread: cells} for each table of a text."""
     lines = [re.split(r"  +", line.strip()) for line in text.splitlines() if line.startswith("  ")]
     return [(int(words[0].split()[-1]), words[1:]) for words in lines]
 
 
 @contextlib.contextmanager
 def counted(programs, directory, *words):
-    """idle under `runloop stat`, while the block runs: its process's number, and how it ended."""
+    """Runs idle under `runloop stat` during the block: yields its process ID, and how it ended."""
     environment = dict(os.environ, XDG_RUNTIME_DIR=str(directory), TMPDIR=str(directory))
     with subprocess.Popen([COMMAND, "stat", *words, programs["idle"]], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True, env=environment) as running:
@@ -139,7 +139,7 @@ def test_a_process_can_be_read_from_outside(programs, tmp_path):
 
 @pytest.fixture
 def open_input():
-    """Standard input that does not end."""
+    """Returns a standard input that does not end."""
     ends = os.pipe()
     yield ends[0]
     for end in ends:
@@ -209,7 +209,7 @@ def test_files_that_are_not_ours_are_left_out(programs, tmp_path):
 
 @pytest.mark.parametrize("trouble", ["no such directory", "too large", "full"])
 def test_a_program_that_cannot_be_counted_runs_as_ever(programs, tmp_path, tmp_path_factory, trouble):
-    """One line for each of the two processes."""
+    """Prints one line for each of the two processes."""
     if trouble == "full" and subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "none", tmp_path], capture_output=True).returncode != 0:
         pytest.skip("no file system can be mounted")
     if trouble == "full":

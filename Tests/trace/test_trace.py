@@ -1,4 +1,4 @@
-"""`runloop trace`: the traces are complete, arrows lead from what was sent to what came of it, and the program is not changed."""
+"""`runloop trace`: traces are complete, arrows connect what was sent with its effect, and the program's behavior is unchanged."""
 
 import importlib
 import os
@@ -29,7 +29,7 @@ def program(tmp_path_factory):
 
 @pytest.fixture
 def directory(tmp_path):
-    """Where records are kept while a program runs."""
+    """The directory for the records while a program runs."""
     (tmp_path / "records").mkdir()
     return tmp_path / "records"
 
@@ -57,7 +57,7 @@ def traced(trace_file):
 
 @pytest.fixture(scope="module")
 def perfetto():
-    """The protos of the package that Perfetto's own people publish, from PyPI."""
+    """The protos from the package on PyPI that Perfetto's authors publish."""
     packages = BUILD / "perfetto"
     if not packages.exists():
         python = next((python for python in ("python3", sys.executable) if works(python, "-m", "pip", "--version")), None)
@@ -74,7 +74,7 @@ def works(*command):
 
 
 def unknown(message):
-    """The fields that Perfetto has not heard of, in the message and in those that it consists of."""
+    """Returns the fields unknown to Perfetto, in the message and in its submessages."""
     unknown_fields = importlib.import_module("google.protobuf.unknown_fields")
     found = [f"{message.DESCRIPTOR.name}.{field.field_number}" for field in unknown_fields.UnknownFieldSet(message)]
     for field, value in message.ListFields():
@@ -85,7 +85,7 @@ def unknown(message):
 
 
 def test_perfetto_reads_what_our_reader_reads(trace_file, traced, perfetto):
-    """The other tests look at traces with a reader of our own, pftrace."""
+    """The other tests read traces with pftrace, which is part of the tests."""
     trace = perfetto.Trace.FromString(trace_file.read_bytes())
     assert unknown(trace) == []
     kinds = perfetto.TrackEvent
@@ -231,7 +231,7 @@ def test_files_that_are_not_ours_are_left_out(program, directory):
 
 @pytest.mark.parametrize("trouble", ["no such directory", "too large"])
 def test_a_program_that_cannot_be_recorded_runs_as_ever(program, directory, trouble):
-    """One line for each of the two processes."""
+    """Prints one line for each of the two processes."""
     limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))} if trouble == "too large" else {}
     where = directory / "none" if trouble == "no such directory" else directory
     done = run(program, directory=directory, environment={"LD_PRELOAD": str(COMPANION), "RUNLOOP_TRACE": str(where)}, **limits)

@@ -33,14 +33,14 @@ def environment(directory, **more):
 
 @contextlib.contextmanager
 def running(*words, directory, **more):
-    """Standard input ends with the block."""
+    """Runs a program whose standard input ends with the block."""
     with subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                           env=environment(directory, **more)) as started:
         yield started
 
 
 def recorded(program, what, directory):
-    """The program's status and error lines, with the records in a directory."""
+    """Returns the program's status and error output, with the records in a directory."""
     (directory / "records").mkdir()
     done = subprocess.run([program, what], capture_output=True, text=True, timeout=TIME_LIMIT, stdin=subprocess.DEVNULL,
                           env=environment(directory, RUNLOOP_TRACE=str(directory / "records")))
@@ -48,7 +48,7 @@ def recorded(program, what, directory):
 
 
 def explained(process, words):
-    """The explanation without line breaks, as soon as it has these words."""
+    """Returns the explanation, without line breaks, as soon as it contains these words."""
     until = time.monotonic() + TIME_LIMIT
     while True:
         done = subprocess.run([COMMAND, "explain", str(process)], capture_output=True, text=True, timeout=TIME_LIMIT)

@@ -1,4 +1,4 @@
-/* A program that does to itself what the companion has to survive without its noticing: unusual WHAT. */
+/* A program that does to itself what the companion has to survive without affecting it: unusual WHAT. */
 #include <RunLoopTrace/RunLoopTrace.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -82,7 +82,7 @@ static void deny(unsigned call, unsigned result)
         exit(77);
 }
 
-/* A child that goes on when its parent has ended, and uses another thread then. */
+/* Becomes a child that continues after its parent has exited, and then uses another thread. */
 static void become_daemon(void)
 {
     if (fork() > 0)
@@ -101,7 +101,7 @@ static void count_call(const RLRunLoopProbeEvent *event)
     calls++;
 }
 
-/* Returns how many calls a probe of the program's own has seen, after an explanation. */
+/* Returns how many calls the program's own probe has received, after an explanation. */
 static int set_probe(void)
 {
     static const RLRunLoopProbe probe = {.willCall = count_call};
@@ -112,7 +112,7 @@ static int set_probe(void)
     return calls;
 }
 
-/* Without a thread. Returns whether all calls say so. */
+/* Tries to start things twice when no thread can be created. Returns whether all calls report the failure. */
 static int start_twice(void)
 {
     deny(SYS_clone3, SECCOMP_RET_ERRNO | EAGAIN);
@@ -132,7 +132,7 @@ static void nest(void *info)
 
 static void tick(RLRunLoopTimerRef timer, void *info) { (void)timer, (void)info; }
 
-/* Sleeps, with names that a terminal obeys. */
+/* Sleeps, with names that contain terminal control sequences. */
 static void sleep_with_names(void)
 {
     RLStringRef mode = RLStringCreateWithCString(NULL, "mode\033[2J\302\233", kRLStringEncodingUTF8);

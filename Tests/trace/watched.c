@@ -1,4 +1,5 @@
-/* Threads that run loops, while all of them are explained and watched: compiled together with the companion, for ThreadSanitizer. */
+/* Threads that run loops while all of them are explained and watched: compiled together with the companion, for
+ * ThreadSanitizer. */
 #include <RunLoopTrace/RunLoopTrace.h>
 #include <pthread.h>
 #include <stdio.h>
