@@ -1,11 +1,11 @@
-/* Part of handover.c: ports, what waits in lists that grow, and data that several threads own. */
+/* Part of handover.c: ports, messages in lists that grow, and data that several threads own. */
 #ifndef RUNLOOP_TESTS_RACES_HANDOVER_PORTS_H
 #define RUNLOOP_TESTS_RACES_HANDOVER_PORTS_H
 
 /* -- In turn -- */
 
-/* One thread hands over numbers until the list that they wait in has just been enlarged, and then another until it is enlarged again,
- * while the loop takes nothing. A relaxed atomic puts nothing in order for a race detector. */
+/* One thread sends numbers until their list has just been enlarged, then another one until it is enlarged again,
+ * while the loop takes nothing. A relaxed atomic establishes no order for a race detector. */
 #define ENLARGES 33
 static int turn;
 static void (*hand_over)(int value);
@@ -86,10 +86,10 @@ static void send_while_running(void)
 }
 static void send_before_run(void) { hand_over_before_run(send_message); }
 
-static void ports(void) { with_port(8, send_while_running); } /* so few that senders wait, too */
+static void ports(void) { with_port(8, send_while_running); } /* so few that senders also wait */
 static void ports_before_run(void) { with_port(ROUNDS, send_before_run); }
 
-/* Within one process: the number's address goes, and an answer comes back. */
+/* Within one process: the number's address is sent, and a reply returned. */
 static RLDataRef answer(RLMessagePortRef at, int32_t id, RLDataRef data, void *info)
 {
     (void)at, (void)id, (void)info;
@@ -137,7 +137,7 @@ static void message_ports(void)
 
 /* -- Ownership -- */
 
-/* Two threads look into the same data; the one that releases the last reference frees it. */
+/* Two threads read the same data; the one that releases the last reference frees it. */
 static RLDataRef shared[ROUNDS];
 static void *read_shared(void *sender)
 {

@@ -1,6 +1,6 @@
-/* Correct programs that hand data from thread to thread through the library: a race detector must be silent. What is
- * handed over is ordinary memory without locks or atomics; only the library puts the accesses in order. `racy-…` are the
- * controls: programs that are wrong, and must be reported. */
+/* Correct programs that pass data from thread to thread through the library: a race detector must report nothing.
+ * The data is ordinary memory without locks or atomics; only the library orders the accesses. `racy-…` are controls:
+ * programs that are wrong, and must be reported. */
 #include <RunLoop/RunLoop.h>
 #include <math.h>
 #include <pthread.h>
@@ -20,7 +20,7 @@
     } while (0)
 #define MODE kRLRunLoopDefaultMode
 
-/* The loop that everything is sent to: the main thread's. Set before any other thread is made. */
+/* The main thread's loop, to which everything is sent. Set before any other thread is created. */
 static RLRunLoopRef loop;
 static pthread_t threads[2];
 static void *(*sender_body)(void *);
@@ -119,7 +119,7 @@ static void post_with_release(void)
     run_and_join(2);
 }
 
-/* Both ways: the function reads what the caller wrote, the caller what the function wrote. */
+/* Both directions: the function reads what the caller wrote, and the caller what the function wrote. */
 static void double_number(void *info)
 {
     *(int *)info *= 2;
@@ -194,7 +194,7 @@ static void signalled(void)
     drop_sources();
 }
 
-/* The signal alone: the loop is awake anyway. */
+/* Only signals, without a wake-up: the loop is awake anyway. */
 static void *signal_only(void *sender)
 {
     for (long i = (long)sender; i < ROUNDS; i += 2) {
@@ -215,7 +215,7 @@ static void signalled_awake(void)
     drop_sources();
 }
 
-/* Sources made by other threads, whose info nobody but their own release frees. */
+/* Sources created by other threads, whose info is freed only by their release callback. */
 static void release_number(const void *info) { free((void *)info); }
 static void *add_sources(void *sender)
 {
@@ -340,7 +340,7 @@ static void *post_and_write(void *unused)
 {
     for (int i = 0; i < ROUNDS; i++) {
         CHECK(RLRunLoopPostFunction(loop, MODE, read_number, &numbers[i]));
-        numbers[i] = i; /* too late: the function may be reading it */
+        numbers[i] = i; /* too late: the function may already be reading it */
     }
     return unused;
 }
@@ -411,7 +411,7 @@ static void try(const char *name)
     ways[i].run();
 }
 
-/* Tries the ways that are named, or lists them. */
+/* Runs the named programs, or lists them. */
 int main(int argc, char **argv)
 {
     for (size_t i = 0; argc == 1 && i < sizeof ways / sizeof *ways; i++)

@@ -1,5 +1,6 @@
-/* Two threads, one after the other, take two locks of the library: `same` in one order, `opposite` in both. They never wait for each
- * other, and yet opposite orders have to be reported. Compiled with Sources/CLinux/Races.c. */
+/* Two threads, one after the other, acquire two locks of the library: `same` in one order, `opposite` in both
+ * orders. They never wait for each other, but opposite orders must still be reported. Compiled with
+ * Sources/CLinux/Races.c. */
 #include <pthread.h>
 #include <string.h>
 
@@ -29,7 +30,7 @@ static void *take_opposite(void *unused)
     return NULL;
 }
 
-/* More locks than ThreadSanitizer can keep: fork() takes those of all loops. */
+/* Acquires more locks than ThreadSanitizer can record: fork() acquires those of all loops. */
 static void take_many(void)
 {
     static const char locks[200];

@@ -1,7 +1,9 @@
-"""Race detectors and the library as it is installed: not instrumented, so it has to tell them what it puts in order.
+"""Race detectors and the library as it is installed. It is not instrumented, so it has to report to them what it
+orders.
 
-`handover.c` hands ordinary memory from thread to thread in each way that the library offers. The library that is
-instrumented itself (`make check-c-thread`) says nothing about this: there the detector sees everything, the order of locks too."""
+`handover.c` passes ordinary memory from thread to thread in each way that the library offers. Testing the
+instrumented library (`make check-c-thread`) does not show this: there the detector sees everything, including the
+order of locks."""
 
 import os
 import pathlib
@@ -24,7 +26,7 @@ SHARED = [f"-L{LIB}", f"-Wl,-rpath,{LIB}", "-lrunloop"]
 
 
 def dispatch():
-    """The Swift toolchain's clang has a ThreadSanitizer that wants to be linked with libdispatch."""
+    """The Swift toolchain's clang has a ThreadSanitizer that has to be linked with libdispatch."""
     swift = shutil.which("swiftc")
     place = pathlib.Path(swift).resolve().parents[1] / "lib" / "swift" / "linux" if swift else None
     return [f"-L{place}", f"-Wl,-rpath,{place}", "-ldispatch", "-lBlocksRuntime"] if place and place.exists() else []
@@ -46,7 +48,7 @@ def build(compiler, sources, program, *flags):
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory):
-    """handover.c by each compiler, built when it is asked for."""
+    """Returns handover.c built by each compiler, on demand."""
     directory, built = tmp_path_factory.mktemp("races"), {}
     return lambda compiler: built.get(compiler) or built.setdefault(
         compiler, build(compiler, [HERE / "handover.c"], directory / compiler, "-fsanitize=thread"))
@@ -88,7 +90,7 @@ def test_no_race_in_an_example(tmp_path, name):
 
 @pytest.mark.parametrize("order, expected", [("same", 0), ("opposite", 1)])
 def test_locks_in_opposite_orders_are_reported(tmp_path, order, expected):
-    """What `make check-c-thread` relies on: there, each lock of the library is noted."""
+    """`make check-c-thread` relies on this: there, each lock of the library is recorded."""
     linux = ROOT / "Sources/CLinux"
     done = run(build("clang", [HERE / "lock-order.c", linux / "Races.c"], tmp_path / "lock-order", "-fsanitize=thread",
                      "-DLINUX_NOTES_LOCKS", f"-I{linux / 'include'}"), order)
@@ -96,7 +98,7 @@ def test_locks_in_opposite_orders_are_reported(tmp_path, order, expected):
 
 
 def watched_by(tool, tmp_path, *ways):
-    """What Valgrind's tool says about handover.c. It sees every access of the library, too: those are suppressed."""
+    """Returns what Valgrind's tool reports about handover.c. It also sees every access of the library: those are suppressed."""
     if shutil.which("valgrind") is None:
         pytest.skip("there is no valgrind")
     program = build("gcc", [HERE / "handover.c"], tmp_path / "handover")
@@ -107,7 +109,7 @@ def watched_by(tool, tmp_path, *ways):
 @pytest.mark.parametrize("tool", ["helgrind", "drd"])
 def test_a_handover_is_no_race_for_valgrind(tool, tmp_path):
     done = watched_by(tool, tmp_path, *WAYS)
-    # It may say, too, that it does not know a system call.
+    # The tool may also report that it does not know a system call.
     assert done.returncode == 0, done.stderr
 
 
