@@ -3,10 +3,10 @@
  *
  *     realtime SOURCES STATE    sources: one, hundred, two-loops
  *                               state: stopped, running, callback, asleep, asleep-descriptor
- *     realtime control NAME     does on purpose what must be reported
+ *     realtime control NAME     deliberately does what must be reported
  *
- * A sleeping loop is woken by one system call: that is how it is meant, and the only report there may be. It is not
- * suppressed but counted: the program prints "system calls N", and the test wants N reports and no more. */
+ * Waking a sleeping loop takes one system call. That is intended, and the only report allowed. It is not suppressed
+ * but counted: the program prints "system calls N", and the test expects exactly N reports. */
 #define _GNU_SOURCE
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
@@ -64,7 +64,7 @@ static bool is_waiting(void) REALTIME { return RLRunLoopIsWaiting(loop); }
 static void wake_up(void) REALTIME { RLRunLoopWakeUp(loop); }
 static void stop(void) REALTIME { RLRunLoopStop(loop); }
 
-/* errno is the caller's. */
+/* The calls must not change errno. */
 static void use_everything(void)
 {
     errno = E2BIG;
@@ -97,7 +97,7 @@ static void add_sources(const char *which)
     if (strcmp(which, "two-loops") == 0) {
         RLRunLoopAddSource(other_loop, sources[0], kRLRunLoopDefaultMode);
         CHECK(RLRunLoopContainsSource(other_loop, sources[0], kRLRunLoopDefaultMode));
-        /* That woke it; awake it would take the signals that this thread is about to look at. */
+        /* That woke the loop; while it is awake, it would take the signals that this thread is about to check. */
         while (!RLRunLoopIsWaiting(other_loop))
             usleep(20);
     }
@@ -115,7 +115,7 @@ static void watch_a_descriptor(void)
     RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&context);
     RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
     RLRelease(source);
-    /* A pass, so that the loop's next sleep is the one on descriptors. */
+    /* Make a pass, so that the loop's next sleep is the one on descriptors. */
     CHECK(RLRunLoopPerformFunctionAndWait(loop, kRLRunLoopDefaultMode, count, NULL, 1e10));
 }
 
@@ -224,7 +224,7 @@ static int asleep(void)
     return 2 * rounds;
 }
 
-/* ---- controls: each must be reported, or this program shows nothing ---- */
+/* ---- controls: each must be reported, otherwise this program proves nothing ---- */
 
 static void *volatile kept;
 static void control_malloc(void) REALTIME { kept = malloc(100); }

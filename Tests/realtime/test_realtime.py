@@ -1,8 +1,8 @@
-"""WakeUp, Stop, IsWaiting, SourceSignal and SourceIsSignalled neither allocate nor lock nor block: shown with
-RealtimeSanitizer (realtime.c), which sees the calls of the ordinary library, since it replaces libc's functions for the
-whole process.
+"""WakeUp, Stop, IsWaiting, SourceSignal and SourceIsSignalled neither allocate nor lock nor block. RealtimeSanitizer
+(realtime.c) shows this: it sees the calls of the ordinary library, since it replaces libc's functions for the whole
+process.
 
-$RL_BUILD names the build directory (default: build/ of this checkout). A library that is not there fails a test."""
+$RL_BUILD names the build directory (default: build/ of this checkout). If it has no library, the tests fail."""
 
 import collections
 import os
@@ -20,9 +20,9 @@ REPORT = re.compile(r"unsafe function `(\w+)` in real-time context")
 
 SOURCES = ["one", "hundred", "two-loops"]
 STATES = ["stopped", "running", "callback", "asleep", "asleep-descriptor"]
-#: How a sleeping loop is woken: the only calls that may be reported, in all exactly as often as the program says.
+#: The calls that wake a sleeping loop: the only ones that may be reported, exactly as often as the program says.
 WAKING_CALLS = {"syscall", "write"}
-#: What a control does, and the call that must be reported for it.
+#: What each control does, and the call that must be reported for it.
 CONTROLS = {"malloc": "malloc", "mutex": "pthread_mutex_lock", "library-allocates": "malloc", "library-locks": "syscall",
             "post": "realloc", "wake": "syscall"}
 
@@ -33,7 +33,7 @@ def program(tmp_path_factory):
     assert library.exists(), f"no {library.name} in {library.parent}: build it, or set RL_BUILD"
     directory = BUILD / "realtime"
     directory.mkdir(parents=True, exist_ok=True)
-    # Test processes that run at the same time each build their own and the last rename wins.
+    # Concurrent test processes each build their own program, and the last rename wins.
     new = directory / f"realtime.{os.getpid()}"
     done = subprocess.run(
         [CLANG, "-std=gnu23", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-fsanitize=realtime", f"-I{ROOT / 'include'}",
@@ -44,7 +44,7 @@ def program(tmp_path_factory):
 
 
 def run(program, *arguments):
-    """How it ended, what it printed, and how often which call was reported."""
+    """Returns the exit status, the output, and how often each call was reported."""
     options = "halt_on_error=0:suppress_equal_stacks=0:symbolize=0"
     done = subprocess.run([program, *arguments], capture_output=True, text=True, timeout=60,
                           env={**os.environ, "RTSAN_OPTIONS": options})
