@@ -1,6 +1,6 @@
-/* churn SECONDS [THREADS]: threads with loops come and go, 10 000 unless told otherwise, until the time is over or all have been.
- * They end in every way, with items left in their loops, while others post to them. At the end nothing is open, and
- * memory is what it was after the first tenth. */
+/* churn SECONDS [THREADS]: threads with loops start and exit, 10 000 by default, until the time has elapsed or all
+ * have run. They exit in every possible way, with items left in their loops, while others post to them. In the end
+ * no descriptor is open, and memory use is the same as after the first tenth. */
 #include "stress.h"
 
 #include <malloc.h>
@@ -10,7 +10,7 @@ enum { AT_ONCE = 8 };
 
 struct life {
     uint64_t dice;
-    RLRunLoopRef loop; /* retained; NULL until there is one */
+    RLRunLoopRef loop; /* retained; NULL while there is none */
     pthread_mutex_t lock;
     int fd;
 };
@@ -85,7 +85,7 @@ static void *live(void *info)
     return NULL;
 }
 
-/* Something from outside, perhaps just as the thread ends. */
+/* Does something to the loop from another thread, possibly just as its thread exits. */
 static void disturb(struct life *life)
 {
     pthread_mutex_lock(&life->lock);
@@ -137,7 +137,7 @@ int main(int count, char **arguments)
         fail("%ld infos were not released", infos);
     if (open_descriptors() != descriptors)
         fail("%d descriptors are left", open_descriptors() - descriptors);
-    /* What arenas and slabs keep depends on how threads met; what leaks grows with their number. */
+    /* What arenas and slabs keep depends on how threads overlapped; a leak grows with their number. */
     if (more > 16 * begun)
         fail("memory grows: %ld bytes after %ld threads", more, begun);
     return 0;

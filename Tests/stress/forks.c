@@ -1,6 +1,6 @@
-/* forks SECONDS: a process forks while its threads create, use and invalidate ports of both kinds, and clients of other processes come
- * and go. Each child uses and gives back what it has: no lock may be left locked there, and no memory or descriptor be used that is
- * gone. */
+/* forks SECONDS: a process forks while its threads create, use and invalidate ports of both kinds, and while clients
+ * in other processes start and exit. Each child uses and releases what it has inherited: no lock may be left locked
+ * there, and no freed memory or closed descriptor may be used. */
 #include "stress.h"
 
 #define MODE kRLRunLoopDefaultMode
@@ -158,7 +158,7 @@ static void use_in_child(RLMessagePortRef local)
     require(source != NULL);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, MODE);
     send_some(RLSTR("stress.child"), 3);
-    /* A client from outside, so that the child accepts one. */
+    /* A client in another process, so that the child accepts a connection. */
     pid_t client = fork();
     if (client == 0) {
         send_some(RLSTR("stress.child"), 1);

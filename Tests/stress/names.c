@@ -1,5 +1,5 @@
-/* names SECONDS [PROCESSES]: processes race for one name. Each that gets it writes itself into memory that all share, and none may
- * find another there. Some are killed while they have it: the name must then be free again. */
+/* names SECONDS [PROCESSES]: processes race for one name. The process that owns it records that in shared memory,
+ * and must find no other owner there. Some are killed while they own it: the name must then be free again. */
 #include "stress.h"
 
 #include <sys/mman.h>
@@ -13,7 +13,7 @@ static RLDataRef answer(UNUSED RLMessagePortRef port, UNUSED int32_t id, RLDataR
     return (RLDataRef)RLRetain(data);
 }
 
-/* The parent takes the names of those that it killed out of there. */
+/* The parent clears the entries of processes that it killed. */
 static void become_owner(void)
 {
     double begin = now();
@@ -48,7 +48,8 @@ static void race(uint64_t dice)
             continue;
         }
         become_owner();
-        // EAGAIN: on a busy machine the others have connected so often meanwhile that the port, which runs no loop, takes no more.
+        // EAGAIN: on a busy machine the others have connected so often that this port, which runs no loop, accepts no
+        // more connections.
         if (RLMessagePortGetNameOwner(name) != getpid() && errno != EAGAIN)
             fail("the name's owner is %d: %s", RLMessagePortGetNameOwner(name), strerror(errno));
         if (roll(&dice, 2) == 0)
@@ -73,7 +74,7 @@ static pid_t start(int index)
     return child;
 }
 
-/* How it ended must be how we ended it. */
+/* Checks that the child ended in the way that was intended. */
 static void reap(pid_t child)
 {
     int status;

@@ -1,9 +1,9 @@
-/* storms SECONDS [CLIENTS]: servers and clients are killed, stopped and continued at random. Every reply that comes is the right one,
- * clients within another process are not disturbed, and when the storm is over both servers answer again. */
+/* storms SECONDS [CLIENTS]: servers and clients are killed, stopped and continued at random. Every reply that
+ * arrives is correct, clients of an undisturbed process are unaffected, and afterwards both servers answer again. */
 #include "stress.h"
 
 enum { SERVERS = 2, MOST = 16 };
-/* Limits of a request. */
+/* Time limits of a request. */
 static const double send_limit = 0.05, reply_limit = 0.2;
 static const char *const server_names[SERVERS] = {"first", "second"};
 
@@ -65,7 +65,7 @@ static void check_reply(RLDataRef reply, RLDataRef data)
     RLRelease(reply);
 }
 
-/* One request, small or large, with or without a reply. */
+/* Sends one request, small or large, with or without a reply. */
 static int32_t ask(RLMessagePortRef remote, uint64_t *dice, int32_t id)
 {
     static uint8_t bytes[200000];
@@ -124,7 +124,7 @@ static void reap(pid_t child)
         fail("a process ended with status %x", status);
 }
 
-/* Both servers, through new connections. */
+/* Checks both servers, with new connections. */
 static void check_that_all_is_well(void)
 {
     for (int which = 0; which < SERVERS; which++) {
@@ -148,7 +148,7 @@ static void check_that_all_is_well(void)
     }
 }
 
-/* A pair that is left alone has to be right all the time: its server is this process. */
+/* An undisturbed pair, whose server is this process, must be correct all the time. */
 static atomic_bool is_over;
 static RLRunLoopRef quiet_loop;
 
@@ -173,7 +173,7 @@ static void *ask_quietly(UNUSED void *unused)
 {
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, RLSTR("quiet"));
     require(remote != NULL);
-    for (int32_t id = 2; !is_over; id += 16) { /* ids that are answered at once */
+    for (int32_t id = 2; !is_over; id += 16) { /* ids that are answered immediately */
         RLDataRef data = RLDataCreate(NULL, (const uint8_t *)&id, sizeof id), reply = NULL;
         int32_t result = RLMessagePortSendRequest(remote, id, data, PATIENCE, PATIENCE, kRLRunLoopDefaultMode, &reply);
         if (result != kRLMessagePortSuccess)

@@ -1,5 +1,5 @@
-/* What the stress programs share. Each runs for as long as its first argument says, in seconds, and exits with 1 if something went
- * wrong. No upper bound on time is tighter than PATIENCE. */
+/* Helpers shared by the stress programs. Each one runs for the number of seconds in its first argument, and exits
+ * with 1 if something went wrong. No upper bound on time is tighter than PATIENCE. */
 #ifndef RUNLOOP_TESTS_STRESS_H
 #define RUNLOOP_TESTS_STRESS_H
 #ifndef _GNU_SOURCE
@@ -27,7 +27,7 @@
 #include "../own-directory.h"
 
 #define UNUSED __attribute__((unused))
-enum { PATIENCE = 40 }; /* seconds after which something counts as lost, on a busy machine, too */
+enum { PATIENCE = 40 }; /* seconds after which something counts as lost, even on a busy machine */
 
 static double now(void)
 {
@@ -36,7 +36,7 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* At once, whatever other threads do. */
+/* Fails immediately, whatever other threads do. */
 __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *format, ...)
 {
     va_list arguments;
@@ -54,7 +54,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void fail(const char *for
             fail("line %d: %s: %s", __LINE__, #condition, strerror(errno)); \
     } while (0)
 
-/* A thread's own random numbers. */
+/* Returns a random number from the thread's own generator. */
 static inline unsigned roll(uint64_t *state, unsigned count)
 {
     *state = *state * 6364136223846793005 + 1442695040888963407;

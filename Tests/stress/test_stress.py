@@ -1,4 +1,4 @@
-"""A second of each stress program, or RL_STRESS_SECONDS: that they work, and that nothing is broken that breaks at once."""
+"""Runs each stress program for a second, or RL_STRESS_SECONDS: the programs work, and nothing fails that quickly."""
 
 import os
 import pathlib

@@ -1,6 +1,7 @@
-/* wakeups SECONDS [THREADS]: threads cause events of every kind in one loop, which sleeps between them, and each waits until it was
- * served before it causes the next. One that is lost stays lost: the loop is not woken by anything else of that thread. Beside
- * them signal handlers wake the loop, and half of the time a message port keeps it busy. */
+/* wakeups SECONDS [THREADS]: threads cause events of every kind in one loop, which sleeps in between. Each thread
+ * waits until its event was served before it causes the next one. So a lost event stays lost: no other event of that
+ * thread wakes the loop. In addition, signal handlers wake the loop, and half of the time a message port keeps it
+ * busy. */
 #include "stress.h"
 
 #include <sys/eventfd.h>
@@ -57,7 +58,7 @@ static RLRunLoopRef loop;
 static struct cause causes[MOST];
 static int cause_count;
 static atomic_bool is_over, is_busy;
-static atomic_bool is_served; /* no event is left: the loop may end */
+static atomic_bool is_served; /* no event is left: the loop may return */
 
 static void serve(void *info) { sem_post(&((struct cause *)info)->served); }
 static void serve_timer(UNUSED RLRunLoopTimerRef timer, void *info) { serve(info); }
@@ -164,7 +165,7 @@ static void drop_items(struct cause *cause)
     close(cause->pair[1]);
 }
 
-/* In the handler of SIGUSR1: these may be called there. */
+/* Used in the handler of SIGUSR1: these functions may be called there. */
 static _Thread_local struct cause *own;
 static void handle(UNUSED int signal)
 {
@@ -272,7 +273,7 @@ static void *cause_events(void *info)
     return NULL;
 }
 
-/* Requests that nobody waits for, as many as the port takes, in bursts. */
+/* Sends requests without waiting, as many as the port accepts, in bursts. */
 static void *keep_busy(UNUSED void *unused)
 {
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, RLSTR("stress"));
@@ -287,7 +288,7 @@ static void *keep_busy(UNUSED void *unused)
     return NULL;
 }
 
-/* Stops the loop now and then: whatever is under way must be served by the next run. */
+/* Occasionally stops the loop: pending events must be served by the next run. */
 static void *stop_often(UNUSED void *unused)
 {
     for (unsigned pass = 0; !is_over; pass++) {
@@ -328,7 +329,7 @@ int main(int count, char **arguments)
     pthread_join(busy, NULL);
     pthread_join(stopper, NULL);
     is_served = true;
-    // Posted, as a stop that comes between two runs would be lost. The thread of the loop may have ended already.
+    // Posted, because a stop between two runs would be lost. The loop's thread may already have exited.
     require(RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, stop, NULL) || errno == ESRCH);
     pthread_join(loop_thread, NULL);
     for (int event = 0; event < EVENTS; event++) {
