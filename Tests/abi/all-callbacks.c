@@ -1,4 +1,4 @@
-/* all-callbacks.c - calls a callback of each kind, which prints its kind, its address and its first argument. */
+/* all-callbacks.c - calls one callback of each kind, which prints its kind, its address and its first argument. */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -13,7 +13,7 @@ static void print(int kind, const void *function, const void *first)
     static int count;
     if (write(STDOUT_FILENO, line, (size_t)length) != length)
         _exit(1);
-    if (++count == 9) /* all but the invalidation */
+    if (++count == 9) /* all except the invalidation callback */
         RLRunLoopStop(RLRunLoopGetCurrent());
 }
 #define PRINT(kind, function, first) print(kind, (const void *)(function), (const void *)(first))

@@ -1,8 +1,9 @@
-"""What programs that were compiled with the headers rely on, types included, as libabigail describes it: description.py writes
-all descriptions anew.
+"""The binary interface, including types, on which programs compiled with the headers rely, as libabigail describes
+it. description.py rewrites all descriptions.
 
-abidw finds no types of functions in the library itself, whose debug information is Swift's. So it is given a stub with the same
-names and types: each function and constant that the headers declare, and for each type and set of constants a variable."""
+abidw finds no types of functions in the library itself, whose debug information is Swift's. So it reads a stub with
+the same names and types: each function and constant that the headers declare, and a variable for each type and set
+of constants."""
 
 import pathlib
 import re
@@ -15,9 +16,9 @@ if __name__ == "__main__":
 
 from public_headers import INCLUDE, ROOT, children, clang, declarations, of_kind
 
-#: A description, which has the name of the library, and the folder of the headers.
+#: A description, which is named after the library, and the folder of the headers.
 DESCRIPTIONS = {"librunloop.so.0.abi": "RunLoop", "librunloop-kit.so.0.abi": "RunLoopKit", "librunloop-trace.so.abi": "RunLoopTrace"}
-#: What clang calls the type of a parameter that is declared as va_list.
+#: Clang's name for the type of a parameter that is declared as va_list.
 VA_LISTS = {"struct __va_list_tag *": "va_list"}
 
 
@@ -30,7 +31,7 @@ def committed(name):
 
 
 def stub(folder, include):
-    """The source of a library that has what the headers of a folder declare."""
+    """Returns the source of a library that contains what the headers of a folder declare."""
     header = f"{folder}/{folder}.h"
     nodes = [node for node in declarations(header, include) if node["path"].startswith(f"{folder}/")]
     lines = ["#include <stdarg.h>", f"#include <{header}>"]
@@ -64,7 +65,7 @@ def describe(path, folder="RunLoop", include=INCLUDE):
 
 
 def differences(old, new, *options):
-    """What abidiff says of two descriptions; nothing if they are the same."""
+    """Returns abidiff's output for two descriptions; nothing if they are the same."""
     result = subprocess.run(["abidiff", "--no-architecture", *options, old, new], capture_output=True, text=True)
     return "" if result.returncode == 0 else result.stdout + result.stderr
 

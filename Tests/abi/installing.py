@@ -1,4 +1,4 @@
-"""Installs what is in $RL_BUILD, and asks pkg-config about it."""
+"""Installs what is in $RL_BUILD, and queries pkg-config about it."""
 
 import os
 import subprocess
@@ -9,8 +9,8 @@ from library import BUILD, ROOT, archive, output, shared
 
 
 def make(target, destination, *variables):
-    """The errors that make and its commands print. It does not look whether the library is up to date: what is tested is
-    what is in $RL_BUILD."""
+    """Returns the errors that make and its commands print. It does not check whether the library is up to date: the
+    tests are about what is in $RL_BUILD."""
     shared(), archive()
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
     result = subprocess.run(["make", "-o", "all", target, f"BUILD={BUILD}", f"DESTDIR={destination}", "PREFIX=/usr", *variables],
@@ -21,7 +21,7 @@ def make(target, destination, *variables):
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory):
-    """A directory with an installed library."""
+    """Returns a directory with an installed library."""
     destination = tmp_path_factory.mktemp("installed")
     make("install", destination)
     return destination

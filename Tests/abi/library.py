@@ -1,6 +1,6 @@
-"""The built library as the tests of its binary face see it: where it is, and what the binary tools say about it.
+"""The built library for the tests of its binary interface: where it is, and what the binary tools print about it.
 
-$RL_BUILD names the build directory (default: build/ of this checkout). A library that is not there fails a test."""
+$RL_BUILD names the build directory (default: build/ of this checkout). If a library is missing, the test fails."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ BUILD = pathlib.Path(os.environ.get("RL_BUILD", ROOT / "build")).resolve()
 INCLUDE = ROOT / "include"
 
 
-#: Begins the names of functions that are visible for backtraces only (test_debugging.py).
+#: Prefix of the names of functions that are visible for backtraces only (test_debugging.py).
 CALLOUT = "RUNLOOP_IS_CALLING_OUT_TO_A"
 
 
@@ -30,33 +30,33 @@ def archive():
 
 
 def core_object():
-    """The Swift core before linking, with the names of all its functions."""
+    """Returns the Swift core before linking, with the names of all its functions."""
     return existing(BUILD / "obj" / "core.o")
 
 
 def output(*command, **options):
-    """What a tool prints. Its failure is the test's, with its words."""
+    """Returns a tool's output. If the tool fails, the test fails with its message."""
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300, **options)
     assert result.returncode == 0, f"{command[0]}: {result.stderr or result.stdout}"
     return result.stdout
 
 
 def dynamic_symbols():
-    """What a program that links the library may use: name and nm's letter."""
+    """Returns the names, with nm's letters, that a program linked with the library may use."""
     lines = output("nm", "-D", "-g", "--defined-only", shared()).splitlines()
     names = {line.split()[2].partition("@")[0]: line.split()[1] for line in lines}
     return {name: letter for name, letter in names.items() if not name.startswith(CALLOUT)}
 
 
 def libraries():
-    """Every shared library that is built."""
+    """Returns every shared library that is built."""
     found = sorted(path for path in (BUILD / "lib").glob("*.so.*") if re.search(r"\.so\.\d+$", path.name))
     assert shared().resolve() in found
     return found
 
 
 def dynamic_section(library=None):
-    """The tags of the dynamic section, each with its values: {"NEEDED": ["libc.so.6"], …}."""
+    """Returns the tags of the dynamic section, each with its values: {"NEEDED": ["libc.so.6"], …}."""
     found = {}
     for tag, value in re.findall(r"^ 0x\w+ \((\w+)\)\s+(.*)$", output("readelf", "-dW", library or shared()), re.MULTILINE):
         bracketed = re.search(r"\[(.*)\]", value)

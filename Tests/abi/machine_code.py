@@ -1,4 +1,4 @@
-"""Reads the compiled core: which function calls which, and how many locked instructions each has."""
+"""Reads the compiled core: which function calls which, and how many locked instructions each one contains."""
 
 import collections
 import dataclasses
@@ -11,7 +11,7 @@ LABEL = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 INSTRUCTION = re.compile(r"^\s+[0-9a-f]+:\t(.*)$")
 RELOCATION = re.compile(r"^\s+[0-9a-f]+: (R_\S+)\s+(\S+?)(?:[-+]0x[0-9a-f]+)?$")
 JUMP = re.compile(r"^(?:notrack |bnd )?(?:call|jmp|j\w+)\s+[0-9a-f]+ <(.+?)(?:\+0x[0-9a-f]+)?>")
-#: xchg with memory locks without being told.
+#: The xchg instruction with a memory operand is always locked.
 LOCKED = re.compile(r"^lock\b|^xchg\s.*\(")
 INDIRECT = re.compile(r"^(?:notrack )?call\s+\*")
 
@@ -19,15 +19,15 @@ INDIRECT = re.compile(r"^(?:notrack )?call\s+\*")
 @dataclasses.dataclass
 class Function:
     symbol: str
-    name: str  # as a person reads it
-    calls: set = dataclasses.field(default_factory=set)  # symbols; tail calls too
+    name: str  # demangled
+    calls: set = dataclasses.field(default_factory=set)  # symbols; includes tail calls
     locked: int = 0
     indirect: int = 0
     instructions: int = 0
 
     @property
     def is_ours(self):
-        """Of our module, or an export: not a piece of the standard library that was compiled in."""
+        """Whether it is a function of this module or an export, and not a part of the standard library that was compiled in."""
         return "RunLoopCore" in self.name or re.match(r"k?RL[A-Z]|RUNLOOP_", self.symbol) is not None
 
 
@@ -37,10 +37,10 @@ def demangled(symbols):
 
 @functools.lru_cache(maxsize=None)
 def functions():
-    """All functions of the core, by symbol."""
+    """Returns all functions of the core, by symbol."""
     found = collections.OrderedDict()
     function = None
-    pending = None  # the target that objdump guesses; a relocation behind it knows better
+    pending = None  # the target that objdump guesses; a following relocation is more precise
 
     def settle(target):
         nonlocal pending
@@ -71,8 +71,8 @@ def functions():
 
 
 def named(readable):
-    """The functions with this readable name, of whatever type, with all their specialisations. An export is found
-    under its C name and under its Swift one, where its body is."""
+    """Returns the functions with this demangled name, of any type, with all their specializations. An export is
+    found under its C name and under its Swift name, which has the body."""
     word = re.compile(rf"(?:[.(]|^){readable}(?=[(<]| in _|$)")
     return [function for function in functions().values() if function.is_ours and word.search(function.name)
             and not re.search(r"closure #|\$defer", function.name)]

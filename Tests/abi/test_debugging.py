@@ -1,7 +1,8 @@
-"""The installed library can be debugged: gdb, profilers and unwinders see through it, and say whose function it calls.
+"""The installed library can be debugged: gdb, profilers and unwinders see through it, and show whose function it
+calls.
 
-What must not pass through it, a C++ exception or a jump out of a callback, ends the process with a line and never leaves a
-broken loop behind."""
+A C++ exception must not pass through it, nor a jump out of a callback: either ends the process with one line, and
+never leaves a broken loop behind."""
 
 import itertools
 import re
@@ -14,7 +15,7 @@ import pytest
 from installing import installed  # noqa: F401 (a fixture)
 from library import ROOT, output
 
-#: One callback for each kind, which all call `reached` and stop the loop.
+#: One callback of each kind; all of them call `reached` and stop the loop.
 PROGRAM = r"""
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
@@ -88,7 +89,7 @@ def program(installed, tmp_path_factory):
 
 
 def gdb(program, kind, debug_files, *commands):
-    """What gdb and the program print."""
+    """Returns what gdb and the program print."""
     if shutil.which("gdb") is None:
         pytest.skip("gdb is not installed")
     words = ["-nx", "-q", "-batch", "-iex", f"set debug-file-directory {debug_files}", "-iex", "set auto-load off"]
@@ -107,7 +108,7 @@ def functions(frames):
 
 @pytest.mark.parametrize("kind", CALLOUTS)
 def test_gdb_shows_who_is_called_and_from_where(installed, program, kind, tmp_path):
-    """Without the file of debug information: the names of the callouts and the exports, and all frames down to main."""
+    """Without the debug information file: the names of the callouts and the exports, and all frames down to main."""
     frames = functions(backtrace(program, kind, tmp_path))
     assert frames[:3] == ["reached", *CALLOUTS[kind]]
     assert frames[-1] == "main" and "RLRunLoopRun" in frames[-3:]
@@ -217,7 +218,7 @@ int main(int argc, char **argv)
 }
 """
 
-#: A run on the first stack is interrupted by a nested run on the second. The arguments name the stacks.
+#: A run on the first stack is interrupted by a nested run on the second one. The arguments name the stacks.
 COROUTINES = START + r"""
 #include <stdlib.h>
 #include <ucontext.h>
@@ -309,6 +310,6 @@ def coroutines(installed, tmp_path_factory):
 
 @pytest.mark.parametrize("outer, inner", itertools.permutations(("main", "low", "high"), 2))
 def test_a_run_may_be_nested_in_one_on_another_stack(coroutines, outer, inner):
-    """Whichever lies below: malloc's memory lies below the main thread's stack."""
+    """Whichever stack is at the lower address: malloc's memory is below the main thread's stack."""
     result = run(coroutines, outer, inner)
     assert (result.returncode, result.stdout, result.stderr) == (0, "2\n" * 3, "")

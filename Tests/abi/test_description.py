@@ -1,4 +1,4 @@
-"""Programs that were compiled earlier go on working: types, layouts and values are those of librunloop.so.0.abi."""
+"""Programs that were compiled earlier continue to work: types, layouts and values are those of librunloop.so.0.abi."""
 
 import re
 import shutil
@@ -9,7 +9,7 @@ from description import DESCRIPTIONS, committed, describe, differences
 from library import BUILD, output
 from public_headers import INCLUDE
 
-#: A change of a header that breaks programs: the file, what stands there and what is put in its place, and whose change is reported.
+#: A change of a header that breaks programs: the file, the old and the new text, and the name that is reported.
 BREAKING = {
     "a field more": ("RLPort.h", "    void *info;", "    int more;\n    void *info;", "struct RLPortContext"),
     "another type of a parameter": ("RLSocket.h", "RLTimeInterval timeout", "float timeout", "RLSocketCreateConnectedToSocketSignature"),
@@ -21,7 +21,8 @@ BREAKING = {
 
 @pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_programs_find_what_they_were_compiled_with(tmp_path, name):
-    """What abidiff lists breaks programs: CONTRIBUTING.md, "Releases". What is new may be missing until the release: `make abi` adds it."""
+    """Whatever abidiff lists breaks programs: CONTRIBUTING.md, "Releases". Additions may be missing until the
+    release: `make abi` adds them."""
     describe(tmp_path / name, DESCRIPTIONS[name])
     assert differences(committed(name), tmp_path / name, "--no-added-syms") == ""
 

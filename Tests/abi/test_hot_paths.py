@@ -1,7 +1,7 @@
-"""The hot paths as compiled: no call into the Swift runtime, and no more locked instructions than are committed.
+"""The compiled hot paths: no call into the Swift runtime, and no more locked instructions than are committed.
 
-Counts in hot-paths.txt are of a function's own body, with all that was inlined into it; raise one only with a reason in
-the commit. A function that is not found was renamed or inlined into its caller: name the caller."""
+Counts in hot-paths.txt are for a function's own body, with everything inlined into it. Raise one only with a reason
+in the commit. A function that is not found was renamed, or inlined into its caller: then name the caller."""
 
 import pathlib
 import platform
@@ -14,10 +14,10 @@ import machine_code
 TABLE = pathlib.Path(__file__).with_name("hot-paths.txt")
 LIMITS = {name: int(limit) for name, limit in
           (line.split() for line in TABLE.read_text().splitlines() if line and line[0] != "#")}
-#: Functions of the Swift runtime that functions of the core may call: objects are plain memory, globals are initialised
-#: statically. An entry needs its reason here.
-RUNTIME = {"swift_once"}  # Registry.isPrepared, looked at when a thread makes its loop
-#: What counts references, allocates objects, checks accesses or runs an initialiser once, under all its names.
+#: Functions of the Swift runtime that functions of the core may call: objects are plain memory, and globals are
+#: initialized statically. Each entry needs its reason here.
+RUNTIME = {"swift_once"}  # Registry.isPrepared, checked when a thread creates its loop
+#: All names of functions that count references, allocate objects, check accesses or run an initializer once.
 COSTLY = re.compile(r"swift_\w*(retain|release|alloc|Alloc|Access|once|Object)|posix_memalign|one-time initialization")
 
 
@@ -44,15 +44,15 @@ def test_hot_function_has_few_locked_instructions(name, limit):
 
 
 def test_core_calls_no_other_function_of_the_swift_runtime():
-    """Anywhere: also in what the compiler outlined from a hot function."""
+    """Anywhere, including functions that the compiler outlined from a hot function."""
     called = {symbol for function in machine_code.functions().values() if function.is_ours
               for symbol in function.calls if symbol.startswith(("swift_", "_swift_"))}
     assert called == RUNTIME
 
 
 def test_user_functions_are_called_from_frames_with_names():
-    """A backtrace must say whose code runs: each callout has a body of its own that calls and does not jump. The
-    compiler merges functions with equal bodies: then one of them is a jump to the other."""
+    """A backtrace must show whose code runs: each callout has its own body, which calls and does not jump. The
+    compiler merges functions with equal bodies; then one of them is a jump to the other."""
     callouts = {re.search(r"RUNLOOP_IS_CALLING_OUT_TO_\w+", function.name)[0]: function.indirect
                 for function in machine_code.functions().values()
                 if "RUNLOOP_IS_CALLING_OUT_TO" in function.name and "specialization" not in function.name}
@@ -61,7 +61,7 @@ def test_user_functions_are_called_from_frames_with_names():
 
 
 def test_the_reader_of_machine_code_sees():
-    """Were objdump's format another, the tests above would see nothing and be content."""
+    """If objdump's format changed, the tests above would find nothing and pass."""
     functions = machine_code.functions()
     ours = [function for function in functions.values() if function.is_ours]
     assert len(ours) > 200 and sum(function.locked for function in ours) > 20

@@ -1,8 +1,9 @@
-"""An ordinary Swift program and the library in one process, whichever comes first.
+"""An ordinary Swift program and the library in one process, whichever is loaded first.
 
-The library is Embedded Swift: it brings a Swift runtime of its own, small and hidden. Were one of its symbols exported,
-the program's objects would be counted by two runtimes, and it would crash. So a program with classes, strings,
-dictionaries, errors and Foundation's run loop uses our loop in between, with every order of loading."""
+The library is Embedded Swift: it contains its own Swift runtime, small and hidden. If one of that runtime's symbols
+were exported, the program's objects would be counted by two runtimes, and it would crash. So a program with classes,
+strings, dictionaries, errors and Foundation's run loop uses this library's loop in between, with every order of
+loading."""
 
 import os
 import pathlib
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.timeout(300)
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory):
-    """The guest's objects, for Swift's shared runtime and for the static one: flags → file."""
+    """Returns the guest's objects, for Swift's shared runtime and for the static one: {flags: file}."""
     if shutil.which("swiftc") is None:
         pytest.skip("swiftc is not installed")
     directory = tmp_path_factory.mktemp("compiled")
@@ -33,7 +34,7 @@ def compiled(tmp_path_factory):
 
 @pytest.fixture
 def guest(compiled, tmp_path):
-    """Links one, with what comes before it."""
+    """Links a guest, with the given words before it."""
     def link(*words):
         flags = [word for word in words if word == "-static-stdlib"]
         output("swiftc", *words, compiled / f"guest{''.join(flags)}.o", "-Xlinker", "--export-dynamic", "-o", tmp_path / "guest")
@@ -43,7 +44,7 @@ def guest(compiled, tmp_path):
 
 @pytest.fixture
 def stranger(guest):
-    """A guest that is not linked with the library."""
+    """Returns a guest that is not linked with the library."""
     return guest()
 
 
@@ -95,14 +96,14 @@ def test_archive_in_a_program_with_the_shared_runtime(guest, tmp_path):
 
 
 def test_archive_in_a_program_with_the_static_runtime(guest, tmp_path):
-    """Both runtimes in one file: the archive's must not be global."""
+    """Both runtimes are in one file: the archive's must not be global."""
     program = guest("-static-stdlib", c_part(tmp_path, "-c"), archive())
     assert not [name for name in needed(program) if "swift" in name or "runloop" in name]
     run(program)
 
 
 def test_wrong_library_would_be_noticed(stranger, tmp_path):
-    """The check of the check: a library that gives away its swift_retain breaks the guest."""
+    """A control: a library that exports its swift_retain breaks the guest."""
     source = tmp_path / "bad.c"
     source.write_text("void *swift_retain(void *object) { return object; }\n")
     output(clang(), "-shared", "-fPIC", source, "-o", tmp_path / "bad.so")

@@ -1,5 +1,5 @@
-"""What the library makes of a process: nothing, until something is asked of it. The kernel's record (strace) is what
-counts: threads, descriptors and output cannot hide from it."""
+"""The library's effects on a process: none, until it is used. The kernel's record (strace) is what counts: threads,
+descriptors and output cannot be hidden from it."""
 
 import os
 import re
@@ -10,7 +10,7 @@ import pytest
 
 from library import BUILD, INCLUDE, output, shared
 
-#: System calls that make a thread, a process or a descriptor, or write to one.
+#: System calls that create a thread, a process or a descriptor, or write to a descriptor.
 MAKERS = ("clone,clone3,fork,vfork,epoll_create,epoll_create1,eventfd,eventfd2,timerfd_create,signalfd,signalfd4,pipe,"
           "pipe2,socket,socketpair,memfd_create,inotify_init,inotify_init1,io_uring_setup,dup,dup2,dup3,write,writev")
 
@@ -45,13 +45,13 @@ static void watch(int fd)
 }
 """
 PROGRAMS = {
-    # Keeps the library in the list of what it needs, and calls nothing.
+    # Keeps the library in the list of needed libraries, and calls nothing.
     "linked": "void *volatile kept; int main(void) { kept = (void *)RLRunLoopRun; (void)use; (void)watch; return 0; }",
     "used": "int main(void) { (void)watch; use(); return 0; }",
     "watching": "int main(void) { use(); watch(open(\"/proc/self/stat\", 0)); return 0; }",
     "watching twice": "int main(void) { int ends[2]; use(); if (pipe(ends) != 0 || write(ends[1], \"12\", 2) != 2) return 1;"
                       " watch(ends[0]); watch(ends[0]); return 0; }",
-    # Prints the parts of the record of its memory that are the library's, after a loop with a source has run.
+    # Prints the parts of its memory map that belong to the library, after a loop with a source has run.
     "first loop": """
 static void stop(void *info) { (void)info; RLRunLoopStop(RLRunLoopGetCurrent()); }
 int main(void)
@@ -91,11 +91,11 @@ def programs(tmp_path_factory):
 
 
 def record(program, tmp_path, calls=MAKERS):
-    """The names of those system calls that the program made, in order. The program says nothing and succeeds."""
+    """Returns the names of those system calls that the program made, in order. The program must print nothing and succeed."""
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
     trace = tmp_path / "trace"
-    # "?": no fault if a system call is unknown on this machine.
+    # The "?" makes strace accept system calls that are unknown on this machine.
     words = ["strace", "-f", "-qq", "-o", trace, "-e", "trace=" + ",".join("?" + call for call in calls.split(","))]
     result = subprocess.run([*words, program], capture_output=True, text=True, timeout=60,
                             env=dict(os.environ, RUNLOOP_MISUSE="abort"))
@@ -108,21 +108,21 @@ def test_linking_starts_and_opens_nothing(programs, tmp_path):
 
 
 def test_linking_runs_hardly_anything(programs, tmp_path):
-    """What the dynamic linker does for one more library, and nothing of ours: no constructor asks the kernel anything."""
+    """The dynamic linker's usual work for one more library, and nothing else: no constructor makes a system call."""
     calls = "membarrier,futex,prctl,sched_getaffinity,clock_gettime,getpid,gettid,sysinfo,rt_sigaction,mlock,madvise"
     assert record(programs["linked"], tmp_path, calls) == []
 
 
 def test_a_first_loop_copies_only_pages_of_data(programs):
-    """What each process pays for. Code and tables are the file's own pages, so nothing in them is relocated. The two segments of
-    data have less than a page each, and each may cross the border of a page."""
+    """The cost for each process. Code and tables are the file's own pages, so nothing in them is relocated. The two
+    data segments have less than a page each, and each may straddle a page boundary."""
     copied = re.findall(r"^Anonymous: +(\d+) kB", output(programs["first loop"]), re.MULTILINE)
     assert len(copied) >= 3 and 0 < sum(map(int, copied)) <= 16, copied
 
 
 def test_a_first_loop_touches_few_pages(programs, tmp_path):
-    """Counted by Valgrind from each access. The kernel's count of resident pages is no measure: it maps 64 kB of a file at the
-    first touch, which is soon all of the library."""
+    """Valgrind counts pages from each access. The kernel's count of resident pages is unsuitable: it maps 64 kB of a
+    file at the first access, which soon covers the whole library."""
     if shutil.which("valgrind") is None:
         pytest.skip("valgrind is not installed")
     trace = tmp_path / "trace"

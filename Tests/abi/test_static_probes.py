@@ -1,4 +1,4 @@
-"""Static probes (USDT): each function that calls a callback has a note for tracers, and the place that it names is in that function."""
+"""Static probes (USDT): each function that calls a callback has a note for tracers, whose address is in that function."""
 
 import ctypes
 import os
@@ -29,7 +29,7 @@ def test_each_kind_of_callback_has_both_probes():
 
 
 def test_they_are_of_one_provider_and_have_no_semaphore():
-    """LTTng attaches only to probes without one."""
+    """LTTng attaches only to probes without a semaphore."""
     assert {provider for provider, *_ in notes()} == {"runloop"}
     assert {semaphore for _, _, _, semaphore, _ in notes()} == {0}
 
@@ -65,7 +65,7 @@ def test_the_date_of_a_timer_is_where_the_script_reads_it():
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_bpftrace_understands_the_scripts(script, tmp_path):
-    """Where there is one. Without the kernel's list of tracepoints another probe stands for each of them."""
+    """Requires bpftrace. Without the kernel's list of tracepoints, another probe stands for each of them."""
     if shutil.which("bpftrace") is None or os.geteuid() != 0:
         return
     text = script.read_text().replace("usdt:*:", f"usdt:{shared().resolve()}:")
@@ -79,7 +79,7 @@ def test_gdb_finds_them():
     assert len(re.findall(r"\brunloop +call\b", found)) >= 10 and len(re.findall(r"\brunloop +called\b", found)) >= 10
 
 
-#: Prints the arguments of each probe that is passed.
+#: Prints the arguments of each probe that is hit.
 GDB = r"""
 set confirm off
 set breakpoint pending on
@@ -103,7 +103,7 @@ continue
 
 
 def test_arguments_are_where_the_notes_say(tmp_path):
-    """At run time: gdb reads of each probe what the callback prints. The library's own sources are told of, too."""
+    """At run time: gdb reads from each probe what the callback prints. The library's internal sources are reported, too."""
     program = tmp_path / "program"
     output("clang", "-std=c11", f"-I{INCLUDE}", ROOT / "Tests/abi/all-callbacks.c", "-o", program, f"-L{shared().parent}",
            f"-Wl,-rpath,{shared().parent}", "-lrunloop")
@@ -131,7 +131,7 @@ def test_probes_are_where_callbacks_are_called():
 
 
 def test_a_callback_costs_two_instructions_more_for_probes():
-    """Without a client's probe: the test for one and a jump that is not taken, behind what makes the frame of the call."""
+    """Without a client's probe: a test and a jump that is not taken, after the instructions that set up the call's frame."""
     lines = output("objdump", "-d", "--no-show-raw-insn", existing(BUILD / "obj" / "librunloop.so.0")).split("\n\n")
     bodies = [text for text in lines if re.search(r"<RUNLOOP_IS_CALLING_OUT_TO_A(?!_SOURCE_(GETPORT|SCHEDULE))\w+>:", text)]
     assert len(bodies) == 10
@@ -142,14 +142,14 @@ def test_a_callback_costs_two_instructions_more_for_probes():
         assert jump <= 2 and call == jump + 1 and any(word.startswith("ret") for word in instructions[call + 1:call + 3])
 
 
-#: What the places call.
+#: The functions called at these places.
 CALLED = re.compile(r"5ProbeO4call|5ProbeO4tell|MessagePortStorageVRszlE4tell|^RLRunLoopSetProbe$")
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the limits are counted in x86-64 code")
 def test_the_places_and_what_they_call_stay_small():
-    """docs/DESIGN.md, "The probe", has all that it takes, which only a second library without it would show. Lower a limit when the code gets
-    smaller; raise one only with a reason in the commit."""
+    """docs/DESIGN.md, "The probe", has the total cost, which only a second library without probes would show. Lower
+    a limit when the code gets smaller; raise one only with a reason in the commit."""
     library = existing(BUILD / "obj" / "librunloop.so.0")
     sizes = {words[3]: int(words[1], 16) for words in map(str.split, output("nm", "-S", library).splitlines()) if len(words) == 4}
     called = {name: size for name, size in sizes.items() if CALLED.search(name)}
@@ -157,6 +157,6 @@ def test_the_places_and_what_they_call_stay_small():
     callbacks = [size for name, size in sizes.items() if re.match(r"RUNLOOP_IS_CALLING_OUT_TO_A(?!_SOURCE_(GETPORT|SCHEDULE))", name)]
     assert len(callbacks) == 10 and max(callbacks) <= 31
     code = output("objdump", "-d", "--no-show-raw-insn", library)
-    assert len(re.findall(r"\tcmp.*<linux_probe_is_set>", code)) <= 10 + 12 + 1  # one of them in what is called
+    assert len(re.findall(r"\tcmp.*<linux_probe_is_set>", code)) <= 10 + 12 + 1  # one of them in the called functions
     calls = re.findall(r"\t(?:call|jmp) +\w+ <(\S+)>", code)
     assert len([name for name in calls if name in called]) <= 10 + 18

@@ -1,7 +1,8 @@
-"""What the library shows to the linker is what the headers declare, and nothing else.
+"""The library exports what the headers declare, and nothing else.
 
-Layouts of structures and signatures of functions are not checked here: `@implementation` has the compiler compare each function
-with its declaration, test_description.py compares the declarations with those of the release, and Tests/headers with Apple's."""
+Layouts of structures and signatures of functions are not checked here: `@implementation` makes the compiler compare
+each function with its declaration, test_description.py compares the declarations with those of the release, and
+Tests/headers with Apple's."""
 
 import pathlib
 import re
@@ -13,14 +14,14 @@ from library import BUILD, ROOT, archive, core_object, dynamic_section, dynamic_
 from public_headers import apple_include, declarations, of_kind, toolchain
 
 COMMITTED = pathlib.Path(__file__).with_name("symbols.txt")
-#: The loop, its items, values, sockets and ports; the loop alone is a good half of it.
+#: For the loop, its items, values, sockets and ports; the loop alone is more than half of it.
 SIZE_LIMIT = 320_000
-#: libbsd and libmd would be the only companions.
+#: libbsd and libmd are the only other libraries allowed.
 ALLOWED_LIBRARIES = r"libc\.so\.\d+|ld-linux-\S+|libbsd\.so\.\d+|libmd\.so\.\d+"
 
 
 def declared():
-    """Functions and data that the headers declare for export: name → "function" or "data"."""
+    """Returns the functions and data that the headers declare for export: {name: "function" or "data"}."""
     nodes = of_kind(declarations("RunLoop/RunLoop.h"), "FunctionDecl", "VarDecl")
     return {node["name"]: "function" if node["kind"] == "FunctionDecl" else "data" for node in nodes
             if node.get("storageClass") == "extern" and any(
@@ -28,7 +29,7 @@ def declared():
 
 
 def committed():
-    """Name → kind and version."""
+    """Returns the kind and version of each committed name."""
     found, version = {}, None
     for words in (line.split() for line in COMMITTED.read_text().splitlines() if line and line[0] != "#"):
         if len(words) == 1:
@@ -39,7 +40,7 @@ def committed():
 
 
 def kinds(symbols):
-    """nm's letters in words. A constant is in .data.rel.ro (D) or .rodata (R)."""
+    """Returns nm's letters as words. A constant is in .data.rel.ro (D) or .rodata (R)."""
     return {name: {"T": "function", "D": "data", "R": "data"}.get(letter, letter) for name, letter in symbols.items()}
 
 
@@ -64,12 +65,12 @@ def test_no_function_is_a_cancellation_point():
 
 
 def test_headers_declare_what_is_committed():
-    """A new export is added to symbols.txt; one that goes or changes its kind breaks programs: raise SOVERSION."""
+    """A new export is added to symbols.txt. Removing one, or changing its kind, breaks programs: raise SOVERSION."""
     assert declared() == {name: kind for name, (kind, _) in committed().items()}
 
 
 def test_names_have_the_version_that_added_them():
-    """A program that uses a name of a later version is refused by the loader where the library is older."""
+    """If a program uses a name of a later version, the loader refuses it where the library is older."""
     lines = [line.split()[2] for line in output("nm", "-D", "--defined-only", shared()).splitlines()]
     found = dict(line.split("@@") for line in lines if not line.startswith("RUNLOOP_"))
     assert found == {name: version for name, (_, version) in committed().items()}
@@ -93,9 +94,9 @@ def test_archive_needs_nothing_that_the_shared_library_does_not():
         lines = output(*command).splitlines()
         return {fields[-1].partition("@")[0] for fields in map(str.split, lines) if len(fields) > 1}
 
-    # glibc resolves pthread_atfork from its own static part, which calls this:
+    # glibc implements pthread_atfork in its static part, which calls this:
     names = {name.replace("pthread_atfork", "__register_atfork") for name in wanted("nm", "-u", archive())}
-    # Nobody calls these parts of Embedded Swift: the shared library's linker leaves them out, as a program's can.
+    # These parts of Embedded Swift are not called: the shared library's linker drops them, as a program's linker can.
     assert names - {"arc4random_buf", "posix_memalign", "memset"} <= wanted("nm", "-D", "-u", shared())
 
 
@@ -121,7 +122,7 @@ def test_names_of_the_file_and_of_what_it_needs():
 
 
 def test_hardening():
-    """Of each library; SECURITY.md, "How the libraries are built", has the reasons for what is not here."""
+    """For each library; SECURITY.md, "How the libraries are built", gives the reasons for what is missing here."""
     for library in libraries():
         section, headers = dynamic_section(library), output("readelf", "-lW", library)
         assert "BIND_NOW" in section["FLAGS"][0] and "NOW" in section["FLAGS_1"][0], library.name
@@ -135,7 +136,7 @@ def test_hardening():
 
 
 def test_stripped_and_small():
-    """But for unwind tables, and the names that a backtrace needs (test_debugging.py)."""
+    """Except for unwind tables, and the names that a backtrace needs (test_debugging.py)."""
     sections = output("readelf", "-SW", shared())
     assert ".debug" not in sections and ".eh_frame_hdr" in sections
     assert ".symtab" not in sections, "gdb would not read the dynamic symbols"
@@ -143,7 +144,7 @@ def test_stripped_and_small():
 
 
 def test_texts_are_only_pointed_at():
-    """The Makefile has them lie end to end: what loads one as an aligned vector would trap."""
+    """The Makefile places them end to end: code that loaded one as an aligned vector would trap."""
     lines = output("objdump", "-drw", "--no-show-raw-insn", core_object()).splitlines()
     uses = [line for line in lines if re.search(r": R_\S+\s+\.L\.str\.", line)]
     assert len(uses) > 300
@@ -152,7 +153,7 @@ def test_texts_are_only_pointed_at():
 
 @pytest.mark.parametrize("name", ["lib/librunloop.so", "obj/librunloop.so.0"], ids=["library", "debug information"])
 def test_no_path_of_the_machine_that_built_it(name):
-    """Nor of the compiler's cache: two builds are the same."""
+    """The path of the compiler's cache must not be in it, either: two builds are the same."""
     strings = output("strings", "-n", "6", existing(BUILD / name))
     assert re.findall(rf".*(?:/(?:home|root|work|build|Users|ModuleCache)/|{re.escape(str(ROOT))}\b).*", strings) == []
     if shutil.which("swiftc") and name.startswith("lib"):

@@ -1,5 +1,5 @@
-// An ordinary Swift program that uses much of its own runtime, Foundation's run loop, and ours. However the library
-// comes in, it must say the same and end with 0.
+// An ordinary Swift program that makes much use of its own runtime, of Foundation's run loop, and of this library's. However the library is
+// loaded, the program must print the same and exit with 0.
 //
 //     guest [PATH]    PATH: the shared object with ours.c, opened late; without it ours.c is part of the program
 import Foundation
@@ -45,7 +45,7 @@ struct Refusal: Error { let reason: String }
 
 func refuse(_ reason: String) throws { throw Refusal(reason: reason) }
 
-/// Classes, casts, weak references, strings, dictionaries, closures, errors, Foundation's types.
+/// Uses classes, casts, weak references, strings, dictionaries, closures, errors, and Foundation's types.
 func useOwnRuntime() {
     do {
         var animals: [Animal] = []
@@ -85,7 +85,7 @@ final class Tally: @unchecked Sendable {
         text["visit \(visits % 3)", default: 0] += 1
     }
 
-    /// For C: an object that is retained as long as it is out there.
+    /// A pointer for C. The object is retained while C uses it.
     var handle: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 }
 
@@ -99,8 +99,8 @@ func find<Function>(_ name: String, in handle: UnsafeMutableRawPointer?) -> Func
     return unsafeBitCast(symbol, to: Function.self)
 }
 
-/// Foundation's loop of the calling thread: a timer that fires so many times. Its run does not end when a timer has
-/// fired, so it is run in small pieces.
+/// Runs Foundation's loop of the calling thread until a timer has fired that many times. Its run does not end when a timer has fired, so it
+/// is run for short periods.
 func foundationVisits(_ tally: Tally, _ times: Int) {
     var left = times
     let timer = Timer(timeInterval: 0.001, repeats: true) { timer in
@@ -145,7 +145,7 @@ expect(ourLoopPerforms(visitTally, ours.handle) == 0 && ours.visits == 6, "our l
 foundationVisits(theirs, 5)
 expect(theirs.visits == 5 && ours.visits == 6, "Foundation's loop serves its own only")
 
-// One in the other: each loop's timer runs the other loop.
+// Nested: each loop's timer runs the other loop.
 let outer = Tally()
 expect(
     ourLoopVisits(
@@ -158,7 +158,7 @@ _ = Timer.scheduledTimer(withTimeInterval: 0.001, repeats: false) { _ in
 }
 while outer.visits < 6 { _ = RunLoop.main.run(mode: .default, before: Date(timeIntervalSinceNow: 0.01)) }
 
-// Side by side, on threads of their own, each ending with a loop.
+// Side by side, on separate threads, each of which exits with a loop.
 let tallies = (0..<4).map { _ in Tally() }
 let threads = tallies.enumerated().map { number, tally in
     onThread {

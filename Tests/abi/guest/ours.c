@@ -1,5 +1,5 @@
-/* The part of the guest program that uses our loop. Its own file and, when the library is to be loaded late, its own
-   shared object: the Swift part finds the functions below by name. */
+/* The part of the guest program that uses this library's loop. It is a separate file and, when the library is to be
+   loaded late, a separate shared object: the Swift part finds the functions below by name. */
 #include <RunLoop/RunLoop.h>
 
 typedef void (*Visit)(void *info);
@@ -20,7 +20,8 @@ static void count_down(RLRunLoopTimerRef timer, void *info)
     }
 }
 
-/* Calls `visit` so many times from a repeating timer of the calling thread's loop. 0 if the loop was stopped by that. */
+/* Calls `visit` that many times from a repeating timer of the calling thread's loop. Returns 0 if that stopped the
+ * loop. */
 int our_loop_visits(Visit visit, void *info, int times)
 {
     struct visit it = {visit, info, times};
@@ -33,7 +34,7 @@ int our_loop_visits(Visit visit, void *info, int times)
     return result == kRLRunLoopRunStopped ? 0 : 1;
 }
 
-/* Posts to the calling thread's loop, and runs it once: `visit` has been called when this returns 0. */
+/* Posts to the calling thread's loop, and runs it once: `visit` has been called if this returns 0. */
 int our_loop_performs(Visit visit, void *info)
 {
     RLStringRef mode = RLStringCreateWithCString(NULL, "guest", kRLStringEncodingUTF8);
