@@ -1,5 +1,5 @@
-"""What is cited exists: sections and differences that comments cite by number, chapters that they cite by title, the programs
-that show a rule of docs/SEMANTICS.md, and the names of the code that docs/DESIGN.md uses."""
+"""Whatever is cited exists: sections and differences that comments cite by number, chapters cited by title, the
+programs that show a rule of docs/SEMANTICS.md, and the names of the code that docs/DESIGN.md uses."""
 
 import re
 
@@ -11,13 +11,13 @@ PAGE = "docs/SEMANTICS.md"
 TEXT = (ROOT / PAGE).read_text()
 RUNLOOP = INCLUDE / "RunLoop"
 LIST = "RLRunLoop.h"
-#: Where a name without a folder may be.
+#: The folders in which a name without a folder may be.
 FOLDERS = ["Tests/conformance", "Tests/conformance/differences", "Tests/conformance/random", "Tests/c"]
 SUFFIXES = {".c", ".h", ".swift", ".py", ".pml", ".md", ".rs"}
 
 
 def cited(folders, pattern):
-    """A test case for each match of the pattern in the text files of the folders, named by file and line."""
+    """Returns a test case for each match of the pattern in the text files of the folders, named by file and line."""
     roots = [ROOT / folder for folder in folders]
     files = [path for root in roots for path in ([root] if root.is_file() else sorted(root.rglob("*")))
              if path.suffix in SUFFIXES and path.is_file()]
@@ -29,25 +29,25 @@ def cited(folders, pattern):
 
 
 def numbered(header):
-    """The numbers of a header's lists of differences."""
+    """Returns the numbers in a header's lists of differences."""
     lists = re.findall(r"^ \*  .*\bdifferences? from .*\n \*  -+\n((?: \*.*\n)+?)(?=#|\Z)", (RUNLOOP / header).read_text(),
                        re.MULTILINE | re.IGNORECASE)
     return [int(number) for part in lists for number in re.findall(r"^ \* +(\d+)\. ", part, re.MULTILINE)]
 
 
 def part(title):
-    """The text below a heading, to the next one of its level or above."""
+    """Returns the text below a heading, up to the next one of its level or above."""
     level = len(title) - len(title.lstrip("#"))
     return re.search(rf"^{re.escape(title)}.*\n((?:(?!#{{1,{level}}} ).*\n)*)", TEXT, re.MULTILINE)[1]
 
 
 def items(text):
-    """The items of a list, each on one line."""
+    """Returns the items of a list, each on one line."""
     return [re.sub(r"\s+", " ", item) for item in re.findall(r"^- ((?:.+\n)(?:  .+\n)*)", text, re.MULTILINE)]
 
 
 def programs(text):
-    """The names of programs among what is between backticks."""
+    """Returns the names of programs among the words in backticks."""
     return re.findall(r"`([a-z]+(?:-[a-z0-9]+)*-[a-z0-9*]+)`", text)
 
 
@@ -71,7 +71,7 @@ def test_differences_are_those_of_the_header():
 
 
 def test_cited_differences_exist():
-    """"Difference 3" means the list of RLRunLoop.h, "difference 3 of RLNumber.h" that header's own."""
+    """"Difference 3" refers to the list in RLRunLoop.h, "difference 3 of RLNumber.h" to that header's own list."""
     cases = list(cited(["Tests", "Sources", "include", "examples", "docs", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"],
                        r"\b[Dd]ifference (\d+)\b(?:\s+(?:\* )?of (RL\w+\.h))?"))
     assert len(cases) > 30
@@ -97,7 +97,7 @@ def test_every_rule_names_what_shows_it(number):
     section = part(SECTIONS[number])
     rules = items(section)
     assert len(rules) >= 8
-    if not programs(section.split("\n- ")[0]):  # a program that shows all rules which name none
+    if not programs(section.split("\n- ")[0]):  # one program shows all rules that name none
         assert [rule for rule in rules if not programs(rule)] == []
 
 
@@ -121,7 +121,7 @@ def test_named_paths_and_links_lead_somewhere():
 
 
 def test_named_functions_are_in_the_headers():
-    """CF's names as well: each stands for ours."""
+    """CF's names count as well: each stands for this library's name."""
     headers = "".join(path.read_text() for path in RUNLOOP.glob("*.h"))
     names = {re.sub(r"^(k?)CF", r"\1RL", name) for name in re.findall(r"\bk?(?:RL|CF)[A-Z]\w+\b(?!\.h)", TEXT)}
     assert len(names) > 5
@@ -144,7 +144,7 @@ def chapters(header):
 
 
 def test_cited_chapters_of_headers_exist():
-    """RLBase.h, "Threads"; within a header also see "Equality"."""
+    """Citations such as RLBase.h, "Threads"; within a header also: see "Equality"."""
     cases = [(place, match[1], match[2]) for place, match in cited(EVERYWHERE, r"\b(RL\w+\.h)\)?, \"([^\"]+)\"")
              if not place.startswith(HERE)]
     cases += [(place, place.split("/")[-1].split(":")[0], match[1])
@@ -154,7 +154,7 @@ def test_cited_chapters_of_headers_exist():
 
 
 def test_cited_sections_of_documents_exist():
-    """"(section 6)" in docs/DESIGN.md, "DESIGN.md, section 7" elsewhere; nothing is cited by a section sign."""
+    """"(section 6)" in docs/DESIGN.md, "DESIGN.md, section 7" elsewhere; section signs are not used."""
     numbers = re.findall(r"^## (\d+)\. ", DESIGN, re.MULTILINE)
     inside = re.findall(r"\bsection (\d+)\b", DESIGN)
     outside = [match[1] for place, match in cited(EVERYWHERE, r"\bDESIGN(?:\.md)?\)?,? section (\d+)") if not place.startswith(HERE)]
@@ -163,7 +163,7 @@ def test_cited_sections_of_documents_exist():
 
 
 def test_cited_documents_exist():
-    """A page is named by its path in the project, or stands beside what names it."""
+    """A page is cited by its path in the project, or by its name from a file in the same folder."""
     cases = [(place, match[0]) for place, match in cited(EVERYWHERE, r"(?:\.\./)*\b[\w./-]*\b[A-Za-z]+\.md\b") if not place.startswith(HERE)]
     assert len(cases) > 30
     missing = [case for case in cases for beside in [(ROOT / case[0].split(":")[0]).parent]
@@ -171,12 +171,12 @@ def test_cited_documents_exist():
     assert missing == []
 
 
-#: Words in backticks that are no names of the code.
+#: Words in backticks that are not names in the code.
 NO_NAMES = {"man", "names", "limit"}
 
 
 def test_design_uses_the_names_of_the_code():
-    """Whatever is in backticks: a type, a function, a property, a file. A rename changes docs/DESIGN.md, too."""
+    """Whatever is in backticks is a type, a function, a property or a file. A rename also changes docs/DESIGN.md."""
     files = [path for folder in ("Sources", "include", "Tests") for path in sorted((ROOT / folder).rglob("*"))
              if path.suffix in {".swift", ".c", ".h", ".pml", ".inc", ".py"} and path.is_file()]
     known = set().union(*(re.findall(r"\w+", path.read_text(errors="replace")) for path in files))
@@ -189,14 +189,14 @@ def test_design_uses_the_names_of_the_code():
 
 
 def test_every_model_is_in_the_table():
-    """And the table has no other: a word that is used elsewhere would pass the test above."""
+    """The table contains no other models: a word that is used elsewhere would pass the test above."""
     table = re.search(r"^\| model \| shows \|\n((?:\|.*\n)+)", DESIGN, re.MULTILINE)[1]
     named = {name for row in table.splitlines()[1:] for name in re.findall(r"`([\w.-]+)`", row.split("|")[1])}
     assert named == {path.name.split(".")[0] for path in (ROOT / "Tests/model").glob("*.pml")} - {"wake-word"} | {"wake-word.inc"}
 
 
 def test_cited_sources_exist():
-    """Files of Swift and models, which are cited by their names alone; `RunLoop+….swift` stands for several."""
+    """Swift files and models are cited by name alone; `RunLoop+….swift` stands for several files."""
     there = {path.name for folder in ("Sources", "Tests") for path in (ROOT / folder).rglob("*")}
     folders = ["Sources", "include", "Tests/RunLoopCoreTests", "Tests/c", "Tests/model", "docs"]
     cases = [(place, match[1]) for place, match in cited(folders, r"(?<![\w….*+-])([\w+][\w+.-]*\.(?:swift|pml))\b") if ".py:" not in place]
@@ -205,7 +205,7 @@ def test_cited_sources_exist():
 
 
 def test_glossary_is_short_and_used():
-    """At most 15 words of our own, and only those that the code uses."""
+    """There are at most 15 words with a special meaning, and the code uses all of them."""
     table = re.search(r"^## 10\. Glossary\n(.*)", DESIGN, re.MULTILINE | re.DOTALL)[1]
     words = [row.split("|")[1].strip() for row in table.splitlines() if row.startswith("| ")][1:]
     code = "\n".join(path.read_text() for path in sorted((ROOT / "Sources/RunLoopCore").rglob("*.swift")))

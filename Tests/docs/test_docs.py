@@ -1,5 +1,5 @@
-"""The public headers document everything they declare. RLBase.h states once what every function promises ("What every
-function promises"); a function says only where it differs, and does say so where that is known."""
+"""The public headers document everything they declare. RLBase.h states once what every function promises ("What
+every function promises"); a function's comment mentions only deviations, and must mention the known ones."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ from public_headers import INCLUDE, ROOT, RUNLOOP, children, clang, declarations
 
 LABELS = ["Ownership", "Thread", "Re-entrancy", "Errors", "Cost", "Since", "Example"]
 ALL = declarations("RunLoop/RunLoop.h RunLoopKit/RunLoopKit.h RunLoopTrace/RunLoopTrace.h")
-#: What repeats a promise that RLBase.h makes for all functions, by label.
+#: Texts that repeat a promise which RLBase.h makes for all functions, by label.
 REPEATED = {
     "Ownership": r"(none( changes)?|(Create|Copy|Get) rule|you own the result)[.;]?$",
     "Thread": r"any[.;]?$",
@@ -20,22 +20,22 @@ REPEATED = {
     "Cost": r"O\(1\)(, no (allocation|system call))*\.$|one allocation\.$",
     "Since": r"0\.1\.",
 }
-#: What an argument promises without being told so: a handle is not NULL, an allocator is.
+#: What is true of an argument without being mentioned: a handle is not NULL, an allocator may be.
 TAKEN_FOR_GRANTED = r"(not )?NULL\.?$"
 HANDLE = r"(?:const )?(?:RL\w+Ref|RLRunLoopMode|RLNotificationName|const void \*)$"
-#: Parameters by which a function waits.
+#: Parameters that limit how long a function waits.
 TIME_LIMITS = {"timeout", "sendTimeout", "rcvTimeout", "limit"}
-#: Functions that are called during the call, and so may call back.
+#: Types of functions that are called during the call, and so may call back.
 CALLED_AT_ONCE = r"RL\w*(ApplierFunction|ComparatorFunction)$"
 
 
 def comment(node):
-    """The documentation comment of a declaration as clang parsed it, or None."""
+    """Returns the documentation comment of a declaration as clang parsed it, or None."""
     return next(iter(children(node, "FullComment")), None)
 
 
 def text(node):
-    """The words below a comment node, one space between them."""
+    """Returns the words below a comment node, separated by single spaces."""
     if node is None:
         return ""
     if "text" in node:
@@ -46,7 +46,7 @@ def text(node):
 
 
 def described_parameters(node):
-    """What the @param commands say, by name, in order."""
+    """Returns the text of the @param commands, by name, in order."""
     return {block["param"]: text(block) for block in children(comment(node) or {}, "ParamCommandComment")}
 
 
@@ -58,13 +58,13 @@ def label(node):
     return node["name"]
 
 
-# A static inline function that a callback context needs is not for callers: its comment says Internal.
+# A static inline function that only a callback context needs is not for callers: its comment begins with "Internal:".
 FUNCTIONS = [node for node in of_kind(ALL, "FunctionDecl") if not text(comment(node)).startswith("Internal:")
              and node["name"].startswith("RL")]
 
 
 def labelled(said):
-    """What stands behind each label, in order."""
+    """Returns the text after each label, in order."""
     parts = re.split(rf"(?:^|\s)({'|'.join(LABELS)}): ", said)
     return list(zip(parts[1::2], (part.strip() for part in parts[2::2])))
 
@@ -78,18 +78,18 @@ def type_of(parameter):
 
 
 def referred(function):
-    """The function whose parameters and result this one has, if it says so."""
+    """Returns the function whose parameters and result this one shares, if its comment says so."""
     match = re.search(r"Parameters and result as (RL\w+)\(\)", text(comment(function)))
     return next((other for other in FUNCTIONS if match and other["name"] == match[1]), None)
 
 
 def head(header):
-    """The comment at the beginning of a header."""
+    """Returns the comment at the beginning of a header."""
     return (INCLUDE / header).read_text().partition("#ifndef")[0]
 
 
 def export(name):
-    """The Swift function behind a C function, without comments, or nothing for an inline one."""
+    """Returns the Swift function behind a C function, without comments, or nothing for an inline one."""
     files = [*(ROOT / "Sources/RunLoopCore/Exports").glob("*.swift"), *(ROOT / "Sources/RunLoopKit").rglob("RL*.swift")]
     source = "\n".join(path.read_text() for path in sorted(files))
     match = re.search(rf"^(?:public|@implementation)[^\n]*\bfunc {name}\b.*?^\}}", source, re.MULTILINE | re.DOTALL)
@@ -115,7 +115,7 @@ def test_function_says_what_differs_and_nothing_else(function):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=label)
 def test_parameters_are_described(function):
-    """All but handles, of which there is nothing to say, and those that another function has described."""
+    """All except handles, which need no description, and those described for another function."""
     described = described_parameters(function)
     nodes = children(function, "ParmVarDecl")
     other = referred(function)
@@ -140,7 +140,7 @@ def test_result_is_described_once(function):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=label)
 def test_known_deviations_are_said(function):
-    """What the declaration, or the code behind it, shows to differ from what RLBase.h promises."""
+    """Deviations from RLBase.h's promises that show in the declaration, or in the code behind it."""
     said = text(comment(function))
     words = dict(labelled(said))
     name, result = function["name"], function["type"]["qualType"].partition("(")[0].strip()
@@ -173,7 +173,7 @@ def test_signal_safe_functions_are_those_of_the_list():
 
 
 def uses(example, name):
-    """Whether an example calls a function, itself or in the files beside it."""
+    """Returns whether an example calls a function, itself or in the other files of its folder."""
     path = ROOT / example
     files = [path] if path.parent.name == "examples" else sorted(path.parent.glob("*.[ch]"))
     return any(re.search(rf"\b{name}\(", file.read_text()) for file in files)
@@ -181,7 +181,7 @@ def uses(example, name):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=label)
 def test_an_example_calls_it(function):
-    """One of those that the head of the header names, or that of the function."""
+    """One of the examples named in the head of the header, or in the function's comment."""
     own = re.findall(r"Example: (\S+)", text(comment(function)))
     named = re.search(r"^ \*  Examples?: ((?:.|\n)*?)\n \*(?:/| *\n)", head(function["path"]), re.M)
     examples = own or re.findall(r"examples/[a-z/-]+\.c", named[1])
@@ -194,7 +194,7 @@ OTHERS = of_kind(ALL, "TypedefDecl", "VarDecl", "EnumDecl", "RecordDecl", "Funct
 
 @pytest.mark.parametrize("node", [node for node in OTHERS if node.get("name")], ids=label)
 def test_declaration_has_a_comment(node):
-    """One comment serves both names of `typedef struct X {…} X`; `struct X` without fields is only the way to a handle."""
+    """One comment covers both names of `typedef struct X {…} X`; `struct X` without fields exists only for a handle."""
     if node["kind"] == "RecordDecl" and not node.get("completeDefinition"):
         return
     assert any(text(comment(other)) for other in OTHERS if other.get("name") == node["name"]), "no comment"
@@ -217,7 +217,7 @@ def test_anonymous_enumerations_have_a_comment():
 
 @pytest.mark.parametrize("header", RUNLOOP)
 def test_clang_finds_no_fault_with_the_comments(header):
-    """It also knows the parameters of callback types, whose names the tree does not keep."""
+    """Clang also knows the parameters of callback types, whose names the tree does not contain."""
     command = [clang(), "-x", "c", "-fblocks", "-Wdocumentation", "-Werror", f"-I{INCLUDE}", "-fsyntax-only", "-"]
     result = subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
@@ -245,7 +245,7 @@ def test_the_table_of_the_umbrella_names_every_header(header):
 
 @pytest.mark.parametrize("header", RUNLOOP)
 def test_macros_have_a_comment(header):
-    """The preprocessor does not hand comments on, so the line above a macro is looked at. clang says which there are."""
+    """The preprocessor does not pass comments on, so this checks the line above each macro. Clang lists the macros."""
     source = (INCLUDE / header).read_text()
     command = [clang(), "-x", "c", f"-I{INCLUDE}", "-E", "-dM", "-"]
     defined = subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True, check=True).stdout
@@ -262,7 +262,7 @@ def test_comments_say_what_a_function_does(header):
     assert re.findall(r"/\*\*<? (?:Tells|Gives)\b.*", source) == []
 
 
-#: Figures and devices that belong to docs/DESIGN.md: a header promises what a program can rely on.
+#: Figures and mechanisms that belong in docs/DESIGN.md: a header promises what a program can rely on.
 MECHANISM = r"\bepoll_ctl\b|\bmembarrier|\bfutex\b|\blocked instruction|\bone in \d+|\b(64 replies|2 ms|132 KB|1 600|32 \* \(n)"
 
 

@@ -1,4 +1,4 @@
-"""The guide's listings are whole programs that print what stands below them, and its chapters follow one another."""
+"""The guide's listings are complete programs whose output is shown below them, and its chapters follow one another."""
 
 import os
 import re
@@ -13,12 +13,12 @@ from public_headers import ROOT
 GUIDE = ROOT / "docs/guide"
 CHAPTERS = sorted(GUIDE.glob("[0-9][0-9]-*.md"))
 FLAGS = ["-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror", "-pthread"]
-#: The chapter whose listing shows what misuse looks like.
+#: The chapter whose listing shows the effects of misuse.
 MAKES_MISTAKES = "11-when-nothing-happens"
 
 
 def fenced(text):
-    """The language and the lines of each block of code, in order."""
+    """Returns the language and the lines of each block of code, in order."""
     return re.findall(r"^```(\w+)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
 
 

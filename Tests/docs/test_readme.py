@@ -1,5 +1,5 @@
-"""The README and its neighbours say nothing that is not so: their program is the example, their commands work, and the
-files, functions and make targets that they name exist."""
+"""The README and the other documents are true: the program is the example, the commands work, and the files,
+functions and make targets that they name exist."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ def blocks(language, page="README.md"):
 
 
 def code(page):
-    """What is set as code: between backticks, in fences, and indented."""
+    """Returns everything set as code: between backticks, in fences, and indented."""
     text = (ROOT / page).read_text()
     fenced = re.findall(r"^```\w*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     text = re.sub(r"^```\w*\n.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -36,7 +36,7 @@ def code(page):
 
 
 def on(pages, find):
-    """A test case for each thing that is found on a page."""
+    """Returns a test case for each thing found on a page."""
     found = {(page, thing) for page in pages for thing in find(page)}
     assert found
     return [pytest.param(page, thing, id=f"{page}: {thing}") for page, thing in sorted(found)]
@@ -51,7 +51,7 @@ def test_there_is_one_program_and_it_is_the_example():
 
 @pytest.fixture
 def checkout(tmp_path):
-    """A directory that looks like the root of the project, so that what a command makes there is made elsewhere."""
+    """Returns a directory that looks like the root of the project, so that files created by a command are created elsewhere."""
     for path in ROOT.iterdir():
         if not path.name.startswith(".") and path.name not in ("build", "hello", "program"):
             (tmp_path / path.name).symlink_to(path)
@@ -60,7 +60,7 @@ def checkout(tmp_path):
 
 
 def type_in(checkout, commands):
-    """Runs lines as a user types them; only make is told that the library in $RL_BUILD is up to date."""
+    """Runs lines as a user types them, except that make is told that the library in $RL_BUILD is up to date."""
     assert (BUILD / "lib/librunloop.so").exists(), f"no librunloop.so in {BUILD}: build it, or set RL_BUILD"
     lines = 'make() { command make -o all "$@" >/dev/null; }\n' + commands
     hidden = ("MAKEFLAGS", "MAKELEVEL", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH")
@@ -74,7 +74,7 @@ def type_in(checkout, commands):
 @pytest.mark.parametrize("commands", [*blocks("sh"), *blocks("sh", "docs/PORTING.md")],
                          ids=["tree", "installed", "from-macos"])
 def test_commands_work(checkout, commands):
-    """The program from macOS is the example in CF's names."""
+    """The program from macOS is the example with CF's names."""
     program = re.sub(r"\b(k?)RL(?=[A-Z])", r"\1CF", (ROOT / "examples/hello.c").read_text())
     (checkout / "program.c").write_text(program.replace("<RunLoop/RunLoop.h>", "<CoreFoundation/CoreFoundation.h>"))
     assert type_in(checkout, commands) == TICKS * commands.count(" && ./")
@@ -96,7 +96,7 @@ def test_lines_for_cmake_name_targets_that_are_there():
 
 
 def test_names_in_the_costs_are_explained():
-    """The peers of the table, its other words and its signs."""
+    """The libraries compared in the table, and its other words and signs."""
     before = section("What it costs").partition("<!-- costs")[0]
     table = costs(README)
     words = set(re.findall(r"\| [\d. ]+~? ([a-z][\w-]*) \|", table)) | {"limit"} | ({"~"} if "~" in table else set())
@@ -108,7 +108,7 @@ def test_names_in_the_costs_are_explained():
 
 
 def targets(directory):
-    """The targets of a Makefile, as make itself lists them."""
+    """Returns the targets of a Makefile, as make itself lists them."""
     words = ["make", "-C", str(directory), "-npq", "-f", "Makefile", "no-such-target"]
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
     listed = subprocess.run(words, capture_output=True, text=True, env=environment).stdout
@@ -130,13 +130,13 @@ def test_make_target_exists(page, command):
 
 
 def links(page):
-    """[text](target), without addresses of the web."""
+    """Returns [text](target) links, without web addresses."""
     found = re.findall(r"\]\(([^)\s]+)\)", (ROOT / page).read_text())
     return [link for link in found if not re.match(r"[a-z]+:", link)]
 
 
 def headings(path):
-    """The anchors of a page, as the usual sites make them."""
+    """Returns the anchors of a page, as the usual sites generate them."""
     found = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading).strip().lower().replace(" ", "-") for heading in found}
 
@@ -150,7 +150,7 @@ def test_link_leads_somewhere(page, link):
 
 
 def paths(page):
-    """Words in code that begin with a folder of the project; what is built does not count."""
+    """Returns the words in code that begin with a folder of the project, except for build products."""
     folders = "|".join(path.name for path in ROOT.iterdir() if path.is_dir() and path.name not in ("build", ".git"))
     for piece in code(page):
         yield from re.findall(rf"(?<![\w./$<-])(?:{folders})/[\w./*+-]*[\w*]", piece)
@@ -218,13 +218,13 @@ def test_costs_are_those_that_the_benchmarks_measure():
     rows = re.findall(r'^    \("([^"]+)", "[^"]+", "\w+", "\w*", "\w+", \d+(?:, f"[^"]+")?\),$',
                       (ROOT / "Tests/bench/bench.py").read_text(), re.MULTILINE)
     shown = first_column(table)
-    patterns = [re.escape(row).replace(r"\{size\}", r"[\d ]+") for row in rows]  # a size that the machine decides on
+    patterns = [re.escape(row).replace(r"\{size\}", r"[\d ]+") for row in rows]  # a size that the machine determines
     assert len(rows) > 20 and len(shown) == len(rows)
     assert [row for row, pattern in zip(shown, patterns) if not re.fullmatch(pattern, row)] == []
 
 
 def numbers(cell):
-    """"9, 12-14" is 9, 12, 13 and 14."""
+    """Returns the numbers in a cell: "9, 12-14" is 9, 12, 13 and 14."""
     ends = [[int(end) for end in part.split("-")] for part in cell.split(",")]
     return [number for part in ends for number in range(part[0], part[-1] + 1)]
 

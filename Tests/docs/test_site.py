@@ -1,4 +1,4 @@
-"""The site is whole: every link leads to a page and a place that are there, and nothing on it needs the network or a script."""
+"""The site is complete: every link leads to an existing page and anchor, and nothing on it needs the network or a script."""
 
 import html.parser
 import os
@@ -15,12 +15,12 @@ from public_headers import ROOT
 sys.path.insert(0, str(ROOT / "docs/man"))
 from man import Manual  # noqa: E402
 
-#: Elements that have no end.
+#: Elements without an end tag.
 VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
 class Page(html.parser.HTMLParser):
-    """What a page links to, the places in it, and what is wrong with it."""
+    """A page's links, its anchors, and its errors."""
 
     def __init__(self, text):
         super().__init__()
@@ -55,7 +55,7 @@ class Page(html.parser.HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The pages by their addresses, and the folder that they are in."""
+    """Returns the pages by address, and the folder that contains them."""
     directory = tmp_path_factory.mktemp("site")
     Manual().write(directory / "man")
     subprocess.run([sys.executable, "-B", ROOT / "docs/site/site.py", directory / "man", directory / "site"], check=True)
@@ -126,7 +126,7 @@ def test_functions_in_a_listing_lead_to_their_pages(site):
 
 
 def test_make_site_writes_it(tmp_path):
-    """As make would do it: the rule names the script and what it reads."""
+    """Runs the command as make would: the rule names the script and what it reads."""
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
     said = subprocess.run(["make", "-n", "site"], cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
     assert "docs/site/site.py" in said and said.rstrip().endswith("build/site")
