@@ -1,4 +1,4 @@
-"""What the header and documentation tests know of the public headers: where they are, and what clang reads in them."""
+"""The public headers for the tests of headers and documentation: where they are, and what clang reads in them."""
 
 import functools
 import json
@@ -14,30 +14,30 @@ COREFOUNDATION = sorted(path.relative_to(INCLUDE).as_posix() for path in (INCLUD
 
 
 def toolchain():
-    """The Swift toolchain's usr directory, or None."""
+    """Returns the Swift toolchain's usr directory, or None."""
     swift = shutil.which("swift")
     return pathlib.Path(swift).resolve().parents[1] if swift else None
 
 
 def clang(cxx=False):
-    """The toolchain's clang, else another one."""
+    """Returns the toolchain's clang, or else another one."""
     name = "clang++" if cxx else "clang"
     beside_swift = toolchain() / "bin" / name if toolchain() else None
     return str(beside_swift) if beside_swift and beside_swift.exists() else shutil.which(name)
 
 
 def apple_include():
-    """The directory with Apple's CoreFoundation headers for Linux, or None."""
+    """Returns the directory with Apple's CoreFoundation headers for Linux, or None."""
     directory = toolchain() / "lib" / "swift" if toolchain() else None
     return directory if directory and (directory / "CoreFoundation" / "CFRunLoop.h").exists() else None
 
 
 @functools.lru_cache(maxsize=None)
 def declarations(headers, include=INCLUDE):
-    """The declarations that clang finds at the top level of the files below `include` when it reads `headers`: one name, or several with
-    blanks between them.
+    """Returns the top-level declarations that clang finds in the files below `include` when it reads `headers`: one
+    name, or several separated by blanks.
 
-    Declarations inside `extern "C"` count as top level. Each is a node of clang's JSON tree, in order."""
+    Declarations inside `extern "C"` count as top level. Each one is a node of clang's JSON tree, in order."""
     command = [clang(), "-x", "c", "-std=gnu17", "-fblocks", "-D_GNU_SOURCE", f"-I{include}", "-fsyntax-only", "-w",
                "-fparse-all-comments", "-Xclang", "-ast-dump=json", "-"]
     text = "".join(f"#include <{header}>\n" for header in headers.split())
@@ -46,7 +46,7 @@ def declarations(headers, include=INCLUDE):
     found = []
 
     def see(location):
-        """clang names the file of a location only where it changes."""
+        """Clang includes the file in a location only if it has changed."""
         nonlocal file
         for part in (location, location.get("spellingLoc", {}), location.get("expansionLoc", {})):
             file = part.get("file", file)

@@ -1,4 +1,4 @@
-"""Every public header compiles alone with every compiler and language, and says the same as Apple's headers do."""
+"""Every public header compiles alone with every compiler and language, and agrees with Apple's headers."""
 
 import pathlib
 import re
@@ -25,7 +25,7 @@ def compilers():
 
 
 COMPILERS = [pytest.param(*values, id=f"{name}-{values[2]}") for name, *values in compilers()]
-#: Old programs are C++98, and that is all that CoreFoundation's own headers want.
+#: Old programs are C++98, and CoreFoundation's own headers require no more.
 OLD = [pytest.param("g++", "c++", "c++98", [], id="gcc-c++98"), pytest.param(clang(True), "c++", "c++98", [], id="clang-c++98")]
 
 
@@ -38,7 +38,7 @@ def build(compiler, language, standard, flags, source, *more, include=INCLUDE):
 
 
 def check_each_alone(directory, compiler, language, standard, flags, sources):
-    """Compiles many small files, each by itself, in one command: for one file clang takes three times as long to start as to read it."""
+    """Compiles many small files separately with one command: for one file, clang takes three times as long to start as to compile."""
     if compiler is None:
         pytest.skip("the compiler is not installed")
     files = []
@@ -47,7 +47,7 @@ def check_each_alone(directory, compiler, language, standard, flags, sources):
         files[-1].write_text(source)
     command = [compiler, "-x", language, f"-std={standard}", *STRICT, *flags, f"-I{INCLUDE}", "-fsyntax-only"]
     if pathlib.Path(compiler).name.startswith("clang"):
-        # clang starts itself again for each file; what it starts reads several.
+        # Clang starts itself again for each file, but the process that it starts can read several files.
         said = subprocess.run([*command, "-###", files[0]], capture_output=True, text=True, check=True).stderr
         command = shlex.split(said.splitlines()[-1])
         command.remove(str(files[0]))
@@ -69,7 +69,7 @@ def test_corefoundation_headers_compile_in_old_cxx(tmp_path, compiler, language,
                      {header: f"#include <{header}>\nextern int not_empty;\n" for header in COREFOUNDATION})
 
 
-#: A file that needs what another one says, and one with a warning.
+#: Files that must be rejected: one that needs another file's declarations, and one with a warning.
 FAULTS = {"needs another file": "extern struct of_another known;\nint size = sizeof known;\n", "warning": "void use(void);\nvoid use(void) { int unused; }\n"}
 
 
@@ -82,7 +82,7 @@ def test_a_fault_in_one_of_many_is_found(tmp_path, compiler, language, standard,
         check_each_alone(tmp_path, compiler, language, standard, flags, {"first": good, "middle": FAULTS[fault], "last": good})
 
 
-#: Constants of each family, and kCFNotFound, are as wide as Apple's, which programs print with %ld.
+#: Constants of each family, and kCFNotFound, have the same width as Apple's, which programs print with %ld.
 WIDE = """
 #include <CoreFoundation/CoreFoundation.h>
 #define SAME_SIZE(constant, type) extern int size[sizeof(constant) == sizeof(type) ? 1 : -1]
@@ -205,7 +205,7 @@ int main(void) {
 
 
 def test_block_forms_copy_and_release_in_pairs(tmp_path):
-    """AddressSanitizer sees a leak, a use after free, or a block that is still on the stack."""
+    """AddressSanitizer detects a leak, a use after free, or a block that is still on the stack."""
     source = "".join(f"#include <{header}>\n" for header in UMBRELLAS) + BLOCKS
     runtime = apple_include()
     if runtime is None or not (runtime / "linux" / "libBlocksRuntime.so").exists():
@@ -217,12 +217,12 @@ def test_block_forms_copy_and_release_in_pairs(tmp_path):
     assert (result.returncode, result.stdout) == (0, "7 0 20\n"), result.stderr
 
 
-# ---- Against Apple's headers. The two cannot meet in one file: two programs print their facts, which are compared. ----
+# ---- Comparison with Apple's headers. One file cannot include both, so two programs print their facts, which are compared. ----
 
 apple_only = pytest.mark.skipif(apple_include() is None, reason="Apple's CoreFoundation headers are not installed")
 BRIDGE = "CoreFoundation/CoreFoundation.h"
 
-#: Where Apple's declaration spells a type in another way than ours; both spellings are compared by `facts`.
+#: Types that Apple's declarations spell differently from this library's; `facts` compares both spellings.
 RESPELLED = [("uint8_t", "UInt8"), ("int32_t", "SInt32"), ("RLBoolean", "Boolean")]
 #: Functions that differ on purpose, with the type that they have here.
 OURS = {"CFStringFind": "CFRange (CFStringRef, CFStringRef, CFOptionFlags)",
@@ -239,12 +239,12 @@ def in_cf_names(text):
 
 
 def is_declined(node):
-    """A name of Apple's that is declared only so that the compiler can refuse it."""
+    """Returns whether one of Apple's names is declared only so that the compiler can reject it."""
     return bool(children(node, "UnavailableAttr"))
 
 
 def available(nodes):
-    """Without what is declared only so that nobody uses it."""
+    """Returns the nodes without those that are declared only to be rejected."""
     return [node for node in nodes if not is_declined(node)]
 
 
@@ -257,7 +257,7 @@ def enumerators(nodes):
 
 
 def structs(nodes):
-    """Field names of each struct, by the name of its typedef."""
+    """Returns the field names of each struct, by the name of its typedef."""
     records = {node["id"]: [field["name"] for field in children(node, "FieldDecl")]
                for node in of_kind(nodes, "RecordDecl") if node.get("completeDefinition")}
     found = {}
@@ -270,13 +270,13 @@ def structs(nodes):
 
 
 def scalars(nodes):
-    """Typedefs that are numbers or pointers."""
+    """Returns the typedefs that are numbers or pointers."""
     records = structs(nodes)
     return [node["name"] for node in of_kind(nodes, "TypedefDecl") if node["name"] not in records]
 
 
 def facts(tmp_path, include, header, names, records, numbers):
-    """Sizes, signs, offsets and values, as a program sees them."""
+    """Returns sizes, signs, offsets and values, as a program sees them."""
     lines = [f"#include <{header}>", "#include <stddef.h>", "#include <stdio.h>", "int main(void) {"]
     for name in names:
         lines.append(f'printf("{name} %zu\\n", sizeof({name}));')
@@ -341,7 +341,7 @@ def test_every_cf_name_is_a_label_on_the_rl_name():
                "__CFRunLoopPerformFunctionWithRelease": "RLRunLoopPerformFunctionWithRelease"}
     for node in of_kind(available(declarations(BRIDGE)), "FunctionDecl", "VarDecl"):
         name = node["name"]
-        if name == "__CFRunLoopServesDispatchMainQueue":  # the program's, not the library's
+        if name == "__CFRunLoopServesDispatchMainQueue":  # defined by the program, not by the library
             assert node["mangledName"] == "kRLProgramServesDispatchMainQueue"
             continue
         if node.get("storageClass") == "static" or name.startswith("_Block_"):
@@ -354,7 +354,7 @@ def test_every_cf_name_is_a_label_on_the_rl_name():
 @apple_only
 @pytest.mark.parametrize("header", ["CFRunLoop", "CFSocket", "CFMessagePort"])
 def test_all_of_apples_header_is_there(header):
-    """Everything public that Apple's header declares, and its name in RunLoop/, but for what is declined."""
+    """Every public declaration of Apple's header exists, and has a counterpart in RunLoop/, except for declined names."""
     path = f"CoreFoundation/{header}.h"
     theirs = {node["name"] for node in declarations(path, apple_include())
               if node.get("name", "").startswith((header, f"k{header}"))}
@@ -365,7 +365,7 @@ def test_all_of_apples_header_is_there(header):
     assert {name for name in theirs - declined if not name.startswith("__")} - names == set()
 
 
-#: Names of Apple's that the headers decline, each in an expression that uses it.
+#: Apple's names that the headers decline, each in an expression that uses it.
 DECLINED = {
     "CFMessagePortSetDispatchQueue": "CFMessagePortSetDispatchQueue(0, 0)",
     "CFSocketCopyRegisteredSocketSignature": "CFSocketCopyRegisteredSocketSignature(0, 0, 0, 0, 0)",
@@ -386,7 +386,7 @@ DECLINED = {
 
 
 def test_declined_names_are_listed():
-    """Of the classes that are here; of all others: Tests/porting/test_unavailable.py."""
+    """For the classes that exist here; for all others, see Tests/porting/test_unavailable.py."""
     assert {node["name"] for node in declarations(BRIDGE) if is_declined(node)
             and node["path"] in ("CoreFoundation/CFSocket.h", "CoreFoundation/CFMessagePort.h")} == set(DECLINED)
 
@@ -401,10 +401,10 @@ def test_use_of_a_declined_name_is_an_error_that_says_why(compiler, name):
     assert re.search(rf"{name}\W+ is unavailable: .*(name registry|dispatch queues)", result.stderr), result.stderr
 
 
-#: What Apple's headers of these classes have besides, and why it is not here.
+#: What else Apple's headers of these classes contain, and why it is missing here.
 LEFT_OUT = {
     "CFDate.h": {"CFTimeZoneRef", "CFGregorianDate", "CFGregorianUnits", "CFGregorianUnitFlags"},  # calendars
-    "CFNotificationCenter.h": {"CFNotificationCenterGetDarwinNotifyCenter"},  # nothing on Linux stands behind it
+    "CFNotificationCenter.h": {"CFNotificationCenterGetDarwinNotifyCenter"},  # there is no such facility on Linux
 }
 
 
