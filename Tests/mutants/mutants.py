@@ -1,10 +1,11 @@
-"""Mutants: does any test notice when a line of the core is wrong?
+"""Mutation testing: does any test notice when a line of the core is wrong?
 
     make mutants [SEED=1] [COUNT=10] [FILES=Loop/]
 
-Chooses COUNT mutants of Sources/RunLoopCore by chance, builds each of them, one at a time, in a copy of the tree, and runs
-the tests until one fails: the C programs (the quickest first), conformance, swift test. What does not compile is not
-counted; a test that hangs has noticed. Prints the survivors, file, line and change; the exit status is 1 if there are any.
+Chooses COUNT random mutants of Sources/RunLoopCore, builds each of them, one at a time, in a copy of the tree, and runs
+the tests until one fails: the C programs (the fastest first), conformance, swift test. Mutants that do not compile are
+not counted; a test that hangs counts as having noticed. Prints the survivors with file, line and change; the exit
+status is 1 if there are any.
 """
 
 import argparse
@@ -21,11 +22,11 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORE = "Sources/RunLoopCore"
-#: What a token becomes. The spaces around it keep generic arguments and prefix operators out.
+#: Replacements of tokens. The surrounding spaces exclude generic arguments and prefix operators.
 SWAPS = [(" < ", " <= "), (" <= ", " < "), (" > ", " >= "), (" >= ", " > "), (" == ", " != "), (" != ", " == "), (" + ", " - "),
          (" - ", " + "), (" &+ ", " &- "), (" &- ", " &+ "), (" += ", " -= "), (" -= ", " += "), (" && ", " || "),
          (" || ", " && "), ("true", "false"), ("false", "true"), ("Swift.min(", "Swift.max("), ("Swift.max(", "Swift.min(")]
-#: A whole statement on one line: a call, or an assignment to something that exists.
+#: A complete statement on one line: a call, or an assignment to an existing variable.
 STATEMENT = re.compile(r"\s+(?:_ = )?[a-zA-Z_][\w.?]*(?:\([^{}]*\)|\[[^\]]*\]| [-+&|]*= [^{}]*[^{(,])$")
 NO_STATEMENT = re.compile(r"\s*(?:let|var|return|guard|if|else|case|default|while|for|func|init|import|invariant|switch|break|"
                           r"continue|defer|repeat|static|private|fileprivate|typealias|struct|enum|extension|preconditionFailure)\b")
@@ -33,7 +34,7 @@ CONDITION = re.compile(r"^(\s*(?:\} else )?(?:if|while|guard) )((?:(?!\blet\b|\b
 
 
 def mutants_of(line):
-    """All wrong versions of a line, each with what was done to it."""
+    """Returns all mutants of a line, each with a description of the change."""
     code = line.split(" //")[0].rstrip()
     if not code.strip() or re.match(r"\s*(//|@|#|import\b|extension\b)", code) or "invariant(" in code:
         return
@@ -58,7 +59,7 @@ def candidates(files):
 
 
 def run(command, cwd, seconds):
-    """True if it succeeds in time. Ends all that it has started, and no more than that."""
+    """Returns True if the command succeeds in time. Ends all processes that it has started, and no others."""
     process = subprocess.Popen(command, cwd=cwd, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
         return process.wait(seconds) == 0
@@ -82,7 +83,7 @@ def copy_tree(to):
 
 
 class Suites:
-    """What is run, in this order, each with the time that it may take: many times what the right library needs."""
+    """The test suites, in this order, each with a time limit: many times what the correct library needs."""
 
     def __init__(self, tree, skip_swift):
         self.tree = tree
@@ -105,7 +106,7 @@ class Suites:
                 print(f"left out, as it fails without a mutant: {name}", flush=True)
 
     def catcher(self):
-        """The first that fails, or None."""
+        """Returns the first suite that fails, or None."""
         return next((name for name, command, seconds in self.all if not run(command, self.tree, seconds)), None)
 
 
