@@ -1,5 +1,5 @@
-"""The Swift core as the compiler knows it: its files and rooms, who uses what, which calls go to clients' functions,
-and which declarations are documented. Each is read once, from what swiftc itself writes."""
+"""The Swift core as the compiler knows it: its files and rooms, which code uses which, the calls to clients'
+functions, and the documented declarations. Each is read once, from what swiftc itself writes."""
 
 import functools
 import json
@@ -12,15 +12,15 @@ import index_store
 from public_headers import ROOT, toolchain
 
 CORE = ROOT / "Sources" / "RunLoopCore"
-#: From the ground up: a room uses only itself and those before it.
+#: From the bottom up: a room uses only itself and the rooms before it.
 ROOMS = ["Base", "Platform", "Object", "Value", "Poller", "Item", "Loop", "Descriptor", "Port", "MessagePort", "Exports"]
 FILES = sorted(CORE.rglob("*.swift"))
-#: Base name → path below the core. The compiler wants base names to be unique, too.
+#: Paths below the core, by base name. The compiler, too, requires base names to be unique.
 PATHS = {path.name: path.relative_to(CORE).as_posix() for path in FILES}
 
 
 def room(file):
-    """The room of a file that is given by its base name or its path below the core."""
+    """Returns the room of a file, given by its base name or its path below the core."""
     return PATHS.get(file, file).split("/")[0]
 
 
@@ -50,13 +50,13 @@ def occurrences():
 
 @functools.lru_cache(maxsize=None)
 def definitions():
-    """The compiler's name of each declaration of the core → the occurrence that defines it."""
+    """Returns the defining occurrence of each declaration of the core, by the compiler's name for it."""
     return {occurrence.usr: occurrence for occurrence in occurrences() if occurrence.is_definition}
 
 
 @functools.lru_cache(maxsize=None)
 def client_calls():
-    """Calls through a C function pointer, which is a client's function: (path, line)."""
+    """Returns the calls through a C function pointer, which is a client's function: (path, line)."""
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
         compile_core(*EMBEDDED, "-emit-silgen", "-Xllvm", "-sil-print-debuginfo", "-o", directory / "core.sil", directory=directory)
@@ -77,8 +77,9 @@ def client_calls():
 
 @functools.lru_cache(maxsize=None)
 def symbol_graph():
-    """Every declaration that is not private: the compiler's own JSON. Not Embedded, which would compile the functions' bodies,
-    and ten times as much: the core has no conditions, so its declarations are the same."""
+    """Returns every declaration that is not private: the compiler's own JSON. Not in Embedded mode, which would also
+    compile the functions' bodies, ten times as much work: the core has no conditional code, so its declarations are
+    the same."""
     assert not any(line.lstrip().startswith("#if") for path in FILES for line in code(path))
     with tempfile.TemporaryDirectory() as name:
         directory = pathlib.Path(name)
@@ -92,13 +93,13 @@ def symbol_graph():
 
 @functools.lru_cache(maxsize=None)
 def code(path):
-    """The lines of a Swift file without comments and without the inside of strings."""
+    """Returns the lines of a Swift file without comments and without the contents of strings."""
     text = path.read_text()
     text = re.sub(r'"(?:\\.|[^"\\\n])*"', '""', text)
     return [line.split("//")[0].rstrip() for line in text.splitlines()]
 
 
 def expect_none(found):
-    """Fails with all that was found, a line each."""
+    """Fails with everything that was found, one item per line."""
     lines = [str(line) for line in sorted(set(found))]
     assert not lines, "\n" + "\n".join(lines)

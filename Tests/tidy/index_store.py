@@ -1,6 +1,6 @@
-"""Reads the index that the compiler writes with -index-store-path: who declares and who uses what, on which line.
+"""Reads the index that the compiler writes with -index-store-path: which declarations exist and where they are used.
 
-The library that reads it, libIndexStore, comes with the Swift toolchain; its C interface is indexstore.h of LLVM."""
+The library that reads it, libIndexStore, is part of the Swift toolchain; its C interface is LLVM's indexstore.h."""
 
 import ctypes
 import dataclasses
@@ -57,7 +57,7 @@ def library(toolchain):
 
 
 def occurrences(toolchain, store_path):
-    """All occurrences of all records of a store that was written by one compilation."""
+    """Returns all occurrences in all records of a store that was written by one compilation."""
     lib = library(toolchain)
     error = ctypes.c_void_p()
     store = lib.indexstore_store_create(str(store_path).encode(), ctypes.byref(error))

@@ -1,4 +1,4 @@
-"""The formatters would change nothing. `make format` makes it so."""
+"""The formatters would change nothing. `make format` runs them."""
 
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ from public_headers import ROOT
 
 
 def c_files():
-    """As in `make format`: all but the benchmarks."""
+    """Returns the files that `make format` formats: all except the benchmarks."""
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "*.c", "*.h",
                              ":!Tests/bench"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     return [name for name in listed if (ROOT / name).is_file()]

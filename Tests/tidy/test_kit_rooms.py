@@ -1,4 +1,4 @@
-"""The rooms of librunloop-kit: a folder is one room, and all it knows of others is below it; of librunloop the public functions."""
+"""The rooms of librunloop-kit: each folder is one room, which uses only rooms below it, and of librunloop only public functions."""
 
 import functools
 import pathlib
@@ -12,7 +12,7 @@ from public_headers import ROOT, declarations, of_kind, toolchain
 KIT = ROOT / "Sources" / "RunLoopKit"
 FILES = sorted(KIT.rglob("*.swift"))
 PATHS = {path.name: path.relative_to(KIT).as_posix() for path in FILES}
-#: Which rooms a room uses beside itself. Shared: files of the core.
+#: The rooms that a room uses in addition to itself. Shared: files of the core.
 USES = {
     "Shared": set(),
     "Base": {"Shared"},
@@ -40,7 +40,7 @@ def occurrences():
 
 
 def uses():
-    """(room that uses, room that is used, where)."""
+    """Yields (using room, used room, place)."""
     homes = {occurrence.usr: occurrence.file for occurrence in occurrences() if occurrence.is_definition}
     for use in occurrences():
         if use.is_reference and use.usr in homes:
@@ -62,7 +62,7 @@ def test_a_room_uses_only_rooms_below_it():
 
 
 def test_the_index_is_complete():
-    """Were it empty, every rule would seem to be kept."""
+    """If the index were empty, every rule would seem to be kept."""
     assert {occurrence.file for occurrence in occurrences()} == set(PATHS)
     assert {(user, used) for user, used, _ in uses()} >= {(name, used) for name, used in [
         ("Base", "Shared"), ("Signal", "Base"), ("Child", "Base"), ("Workers", "Base"), ("Stream", "Base"), ("FileWatch", "Base"),

@@ -1,4 +1,4 @@
-"""Tests leave no files behind, whatever becomes of them: they make them below $TMPDIR, which goes when they have ended."""
+"""Tests leave no files behind, however they end: they create files below $TMPDIR, which is removed afterwards."""
 
 import os
 import re
@@ -9,7 +9,7 @@ import pytest
 from core import expect_none
 from public_headers import ROOT, clang
 
-#: Who else names /tmp, and why.
+#: Other files that name /tmp, and why.
 NAMES_TMP = {
     "Tests/own-directory.h": "where $TMPDIR is none, or too long for the paths of sockets",
     "Tests/own-directory.mk": "makes $TMPDIR",
@@ -21,7 +21,7 @@ NAMES_TMP = {
     "examples/inotify.c": "the same",
     "examples/users.c": "the same",
 }
-#: Tests with files that end in each way there is.
+#: Tests that create files and end in every possible way.
 ENDINGS = r"""
 #include "message-port.h"
 

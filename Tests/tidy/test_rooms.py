@@ -1,4 +1,4 @@
-"""One folder is one room, a room uses only the rooms below it, and some things have a single owner."""
+"""Each folder is one room, a room uses only the rooms below it, and some things are done in a single place."""
 
 import re
 
@@ -7,17 +7,17 @@ import pytest
 from core import CORE, FILES, PATHS, ROOMS, client_calls, code, definitions, expect_none, occurrences, room
 from public_headers import INCLUDE, ROOT
 
-#: What may be called of C outside Platform/: memory and bytes, and shims of CLinux that make no system call.
+#: The C functions that may be called outside Platform/: memory and bytes, and CLinux shims that make no system call.
 FREE_OF_THE_SYSTEM = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "memcpy", "memcmp", "memset", "memmove",
                       "strlen", "strcmp", "strtol", "strtod", "linux_compiler_barrier", "linux_prefetch",
                       "linux_prefetch_alone", "linux_prefetch_what", "linux_has_probe", "linux_probe", "linux_set_probe", "linux_probe_call",
                       "linux_probe_called", "linux_unspecified", "linux_peek", "linux_callout_barrier", "linux_format_double",
                       "linux_epoll_tag", "linux_frame"}
-#: And what one file needs, with its reason.
+#: Further functions that single files need, with the reason.
 SYSTEM_ELSEWHERE = {
     "Object/Misuse.swift": {"getenv", "abort"},  # RUNLOOP_MISUSE=abort; neither is a system call that can be moved
 }
-#: The files that call clients' functions, and which.
+#: The files that call clients' functions, and which functions they call.
 CALLS_CLIENTS = {
     "Item/Callouts.swift": "sources, timers, observers, performed functions",
     "Loop/RunLoop+Autorelease.swift": "RLRelease, which is handed down because its rooms lie above",
@@ -32,7 +32,7 @@ CALLS_CLIENTS = {
     "Value/ElementCalls.swift": "what collections do with their elements",
     "Value/NotificationCenter.swift": "observers of notifications",
 }
-#: Types that begin with what a handle points to.
+#: Types of objects that a handle can point to.
 OBJECTS = r"\w+Storage|ObjectHeader|ItemHeader|ThreadContext"
 
 
@@ -74,7 +74,7 @@ def test_a_room_uses_only_rooms_below_it():
 
 
 def test_the_index_is_complete():
-    """Were it empty, every rule would seem to be kept."""
+    """If the index were empty, every rule would seem to be kept."""
     assert {occurrence.file for occurrence in occurrences()} == set(PATHS)
     pairs = {(room(use.file), room(definitions()[use.usr].file)) for use in references() if use.usr in definitions()}
     assert {("Exports", "Loop"), ("Loop", "Item"), ("Item", "Object"), ("Object", "Platform")} <= pairs
@@ -121,7 +121,7 @@ def test_nothing_but_our_c_modules_and_synchronization_is_imported():
 
 def test_only_object_turns_a_handle_into_an_object():
     """Elsewhere a pointer becomes an object only in the file of the object's own type (new memory), or from `self`,
-    which is an object already."""
+    which is already an object."""
     types = {}
     for path in FILES:
         for line in code(path):
@@ -139,7 +139,7 @@ def test_only_object_turns_a_handle_into_an_object():
 
 
 def test_no_other_way_from_a_pointer_to_an_object():
-    """A function's address as a number, to compare or hash it, is no object; nor is the function of a source or of an endpoint."""
+    """A function's address as a number, to compare or hash it, is not an object; nor is the function of a source or of an endpoint."""
     words = r"\b(Unmanaged|unsafeBitCast|unsafeDowncast|_withUnsafeGuaranteedRef|AnyObject)\b|\bas!|\btry!"
     number_of_address = r"unsafeBitCast\([\w.$]+, to: UInt\.self\)|unsafeBitCast\(address, to: (AnyFunction\?|Callback|Perform\?|EventHandler|SourceStorage\.GetPort|OfDescriptor\?|OfSocket\?)\.self\)"
     expect_none(f"{PATHS[path.name]}:{number}: {line.strip()}" for path in FILES

@@ -1,4 +1,4 @@
-"""Sizes, comments and leftovers: what a reader of the sources is promised."""
+"""Sizes, comments and leftovers: promises to readers of the sources."""
 
 import re
 import subprocess
@@ -9,13 +9,13 @@ from core import CORE, FILES, PATHS, code, expect_none, symbol_graph
 from public_headers import INCLUDE, ROOT
 
 SMALLEST, LARGEST = 60, 350
-#: A test is read alone, so a file of them may be longer.
+#: A test is read alone, so its file may be longer.
 LARGEST_TEST = 450
-LONG_TESTS = {"Tests/c/test-port-messages.c"}  # one fixture, and what it shows one after the other
+LONG_TESTS = {"Tests/c/test-port-messages.c"}  # one fixture, and everything it shows, in sequence
 FUNCTION = 70
-#: Rooms whose files are as small as what they are about: one plain structure, one noun, one header.
+#: Rooms whose files are as small as their subject: one plain structure, one noun, one header.
 SMALL_IS_RIGHT = {"Base", "Platform", "Object", "Value", "Exports"}
-#: Others below the smallest size, and why they stand alone.
+#: Other files below the minimum size, and why they are separate.
 SMALL = {
     "Item/ModeSet.swift": "what sources, timers and observers share",
     "Item/Observer.swift": "one noun, one file",
@@ -24,13 +24,13 @@ SMALL = {
     "Loop/ModeName.swift": "the constants of the header as objects",
 }
 MARKS = r"\b(TODO|FIXME|XXX|HACK)\b"
-#: Where a machine keeps its things; /proc, /dev, /tmp and /usr are everybody's.
+#: Directories specific to a machine; /proc, /dev, /tmp and /usr exist everywhere.
 PLACES = r"(?<![\w.*])/(home|root|Users|work|opt|mnt)/\w"
 TEXT = {".swift", ".c", ".h", ".py", ".md", ".map", ".pml", ".txt", ".mk", ".sh", ".modulemap", ".limits", ""}
 
 
 def tracked():
-    """The files of the project: what git would keep."""
+    """Returns the files of the project: those that git would keep."""
     listed = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"], cwd=ROOT,
                             capture_output=True, text=True, check=True).stdout.split("\0")
     return [ROOT / name for name in listed if name and (ROOT / name).is_file() and (ROOT / name).suffix in TEXT]
@@ -58,14 +58,15 @@ def test_c_files_have_a_readable_size():
 
 
 def test_comments_fit_the_width():
-    """The formatters break code, but no comment."""
+    """The formatters break long lines of code, but not comments."""
     expect_none(f"{path.relative_to(ROOT)}:{number}" for path in tracked() if path.suffix in (".swift", ".c", ".h")
                 for number, line in enumerate(path.read_text().splitlines(), 1)
                 if len(line) > 150 and line.lstrip().startswith(("//", "/*", "*")))
 
 
 def functions(path):
-    """Name, first line and number of lines of each function: the formatter closes a body in the column of its start."""
+    """Yields the name, first line and number of lines of each function. The formatter puts a closing brace in the
+    column of the function's start."""
     lines = code(path)
     for start, line in enumerate(lines):
         match = re.match(r"( *)(?:[@\w()]+ )*(?:func (\S+?)\(|(init|deinit|subscript)\b|(?:var|let) (\w+)[^=]*\{$)", line)
@@ -105,7 +106,7 @@ def test_no_path_of_one_machine():
 
 
 def test_gcc_compiles_it_too():
-    """Most tests are compiled by clang alone; on other machines gcc is the compiler, which has no __has_feature."""
+    """Most tests are compiled only by clang; on other machines the compiler is gcc, which has no __has_feature."""
     def guarded(text):
         return re.match(r"#\s*(if|elif)(def|ndef| defined\()? *__has_feature(?!\()", re.search(r"^.*__has_feature.*$", text, re.MULTILINE)[0])
 
@@ -122,7 +123,7 @@ def test_lines_end_where_they_end():
 # ---- Documentation comments ----
 
 def test_files_of_the_loop_say_which_step_they_serve():
-    """Of the ten that RLRunLoop.h numbers; in a comment at the left margin, about the file or what is in it."""
+    """The comment, at the left margin, names steps of the ten in RLRunLoop.h; it may be about the file or a declaration in it."""
     paths = [path for path in FILES if path.parent.name == "Loop"]
     assert len(paths) > 20
     for path in paths:
@@ -132,7 +133,7 @@ def test_files_of_the_loop_say_which_step_they_serve():
         assert all(1 <= int(number) <= 10 for text in steps for number in re.findall(r"\d+", text)), PATHS[path.name]
 
 
-#: Kinds of declaration that need a comment of their own. A stored property may share the comment of its group or type.
+#: Kinds of declarations that each need a comment. A stored property may share the comment of its group or type.
 KINDS = {"swift.struct", "swift.enum", "swift.protocol", "swift.func", "swift.func.op", "swift.method", "swift.type.method",
          "swift.subscript"}
 
@@ -147,7 +148,8 @@ def undocumented():
             continue
         path = symbol["location"]["uri"].partition("/RunLoopCore/")[2].replace("%2B", "+")
         name = symbol["pathComponents"][-1]
-        # An export is documented in its header; what fulfils a protocol, there. Callouts.swift speaks for all in it.
+        # An export is documented in its header, a protocol's requirement in the protocol. One comment in Callouts.swift
+        # covers the whole file.
         if path.startswith("Exports/RL") and name.startswith("RL") or path == "Item/Callouts.swift":
             continue
         if name in requirements and len(symbol["pathComponents"]) > 1 and symbol["pathComponents"][0] != "HeapKey":

@@ -1,4 +1,4 @@
-"""The words of the code are the field's, and a comment stands alone: an editor shows it without the line above."""
+"""Names and comments use the field's words, and a comment stands alone: an editor shows it without the line above."""
 
 import functools
 import re
@@ -12,9 +12,9 @@ from words import DEAD, DEAD_IN_CODE, NOT_YET, PEOPLE
 SUFFIXES = {".swift", ".c", ".h", ".py", ".pml", ".inc", ".md", ".txt"}
 #: These files are about the words.
 ABOUT_WORDS = {"Tests/tidy/words.py", "Tests/tidy/test_words.py"}
-#: A comment that begins so is about the line above it.
+#: A comment that begins like this refers to the line above it.
 LEANS = r"(The same\b|As (above|before)\b|Likewise\b|Ditto\b|See above\b)"
-#: A function "Returns whether …" and "Returns the size", as C manuals say it.
+#: Functions "Return whether …" and "Return the size", as C manuals say it.
 NOT_RETURNS = r"(Tells (whether|which|what|how|when|where|who|if)|(Tells|Gives) the (address|kind|length|name|number|size|time|value))\b"
 
 
@@ -26,13 +26,13 @@ def files(*folders):
 
 
 def parts(identifier):
-    """solePlace and SOLE_PLACE are sole, place."""
+    """Returns the parts of an identifier: solePlace and SOLE_PLACE are sole, place."""
     return [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", identifier)]
 
 
 @functools.lru_cache(maxsize=None)
 def identifiers(text):
-    """Each identifier or word of a text, with its line."""
+    """Returns each identifier or word of a text, with its line."""
     return [(number, word) for number, line in enumerate(text.splitlines(), 1) for word in re.findall(r"[A-Za-z_]\w*", line)]
 
 
@@ -43,7 +43,7 @@ def without_comments(text):
 
 @functools.lru_cache(maxsize=None)
 def index(kind):
-    """Part of an identifier → (place, all its parts) wherever it occurs."""
+    """Maps each part of an identifier to (place, all parts) for each occurrence."""
     found = {}
     if kind == "everywhere":
         folders = ("Sources", "include", "Tests", "docs", "examples")
@@ -59,7 +59,7 @@ def index(kind):
 
 
 def occurrences(word, kind):
-    """Where identifiers have the parts of a word next to each other, in the singular or plural; "…Plain": at their end."""
+    """Yields the places where an identifier has the parts of a word next to each other, in the singular or plural; "…Plain": at its end."""
     wanted = parts(word)
     for start in (wanted[0], wanted[0] + "s"):
         for place, split in index(kind).get(start, []):
@@ -92,7 +92,7 @@ def test_things_are_not_called_people(word):
     found = []
     for name, path in files("Sources", "include", "docs").items():
         if name.startswith("docs/guide/"):
-            continue  # its readers are people, and so are some of those it tells of
+            continue  # its readers are people, and so are some of its subjects
         for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
             if re.search(rf"\b{word}\b", line, re.IGNORECASE):
                 found.append(f"{name}:{number}: {line.strip()}")
@@ -104,7 +104,7 @@ def test_what_is_still_to_be_renamed_is_in_the_lists():
 
 
 def beginnings(text, swift):
-    """The number and first line of each comment."""
+    """Yields the line number and first line of each comment."""
     before = ""
     for number, line in enumerate(text.splitlines(), 1):
         match = re.match(r"\s*(?:///?|/\*\*?<?) *(.*)", line)
@@ -117,7 +117,7 @@ def beginnings(text, swift):
 
 @functools.lru_cache(maxsize=None)
 def comments():
-    """(place, first line) of each comment in code."""
+    """Returns (place, first line) for each comment in code."""
     return [(f"{name}:{number}", first) for name, path in files("Sources", "include", "Tests", "examples").items()
             if path.suffix in (".swift", ".c", ".h")
             for number, first in beginnings(path.read_text(errors="replace"), swift=path.suffix == ".swift")]

@@ -1,6 +1,6 @@
-"""Words that this project once used for things the field has a name for. They stay dead: test_words.py looks for them."""
+"""Words that this project once used for things for which the field has a name. They stay dead: test_words.py searches for them."""
 
-#: Dead, in identifiers and comments alike → what to say. A word of several parts is one identifier, or a part of one.
+#: Dead in identifiers and comments, with what to say instead. A word of several parts is one identifier, or a part of one.
 DEAD = {
     "seat": "registration (a source attached to a loop)",
     "solePlace": "onlySlot",
@@ -58,7 +58,7 @@ DEAD = {
     "returnedBuffer": "large bodies travel in packets",
 }
 
-#: English words with a meaning that only this project gave them: dead as identifiers of the core, or as part of one.
+#: English words with a meaning that only this project gave them: dead in identifiers of the core, or as a part of one.
 DEAD_IN_CODE = {
     "isOurs": "isInternal",
     "home": "thread context, owner",
@@ -88,5 +88,5 @@ DEAD_IN_CODE = {
 #: Words for people, where the noun is a thing.
 PEOPLE = ["whoever", "nobody", "somebody", "everybody", "anybody", "everyone", "someone"]
 
-#: What is still to be renamed, and how often it may occur. The list only shrinks.
+#: Words that are still to be replaced, and how often each may occur. The list only shrinks.
 NOT_YET = {}
