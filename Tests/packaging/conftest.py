@@ -10,7 +10,7 @@ from installing import installed, make  # noqa: E402, F401 (a fixture)
 
 @pytest.fixture(scope="session")
 def multiarch(tmp_path_factory):
-    """As Debian's packages have it: libraries in a folder that is named after the machine."""
+    """Returns a directory installed as Debian's packages do it: the libraries are in a folder named after the architecture."""
     destination = tmp_path_factory.mktemp("multiarch")
     make("install", destination, "LIBDIR=/usr/lib/x86_64-linux-gnu")
     return destination

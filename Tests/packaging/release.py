@@ -1,4 +1,4 @@
-"""What `make release-check` tries, which takes minutes: two builds are the same; Debian packages are installed, used and purged."""
+"""The slow checks of `make release-check`, which take minutes: two builds are the same; Debian packages are installed, used and purged."""
 
 import os
 import pathlib
@@ -13,7 +13,7 @@ from library import BUILD, INCLUDE, ROOT, output
 
 pytestmark = pytest.mark.timeout(1800)
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()
-#: What lintian says that is as it should be, and why.
+#: Lintian's messages that are expected, and why.
 EXPLAINED = {"initial-upload-closes-no-bugs": "the packages are not for Debian's archive"}
 PACKAGES = ["librunloop-cf0", "librunloop-cf0-dbgsym", "librunloop-dev", "librunloop-doc", "librunloop-kit0", "librunloop-kit0-dbgsym",
             "librunloop0", "librunloop0-dbgsym", "runloop-tools", "runloop-tools-dbgsym"]
@@ -28,14 +28,14 @@ def run(*command, **options):
 
 @pytest.fixture(scope="module")
 def made():
-    """Where `make deb` has put the source archive and the packages."""
+    """Returns where `make deb` has put the source archive and the packages."""
     directory = pathlib.Path(os.environ.get("RL_DIST", BUILD / "dist"))
     assert list(directory.glob("*.deb")), "make deb has not been run"
     return directory
 
 
 def test_two_builds_are_the_same(made, tmp_path):
-    """Of the source archive, in folders with names of different lengths."""
+    """From the source archive, in folders with names of different lengths."""
     built = []
     for name in ("one", "a-second-one"):
         with tarfile.open(next(made.glob("librunloop-*[0-9].tar.gz"))) as source:
@@ -50,7 +50,7 @@ def test_two_builds_are_the_same(made, tmp_path):
 
 @pytest.mark.parametrize("name", DESCRIPTIONS)
 def test_types_are_written_down(name, tmp_path):
-    """All of them, those that are new too: from now on they stay as they are."""
+    """All types are committed, including new ones: from now on they stay as they are."""
     describe(tmp_path / name, DESCRIPTIONS[name])
     assert differences(committed(name), tmp_path / name) == ""
 
@@ -60,14 +60,14 @@ def test_packages_are_these(made):
 
 
 def test_packages_name_their_maintainer(made):
-    """By Debian's variables, or the author of the commit: nobody is made up."""
+    """From Debian's variables, or the author of the commit: the name is never invented."""
     wanted = "{DEBFULLNAME} <{DEBEMAIL}>".format(**os.environ) if os.environ.get("DEBEMAIL") else \
         output("git", "log", "-1", "--format=%an <%ae>", cwd=ROOT).strip()
     assert {output("dpkg-deb", "--field", package, "Maintainer").strip() for package in made.glob("*.deb")} == {wanted}
 
 
 def test_debug_packages_have_what_the_libraries_lack(made, tmp_path):
-    """For each library and command that is installed stripped: a file by its build id, with lines of our sources."""
+    """For each library and command that is installed stripped, a file named by its build ID, with line numbers of the project's sources."""
     for package in made.glob("*.deb"):
         run("dpkg-deb", "-x", package, tmp_path)
     stripped = [path for path in tmp_path.rglob("*") if path.is_file() and not path.is_symlink() and path.suffix != ".debug"
@@ -92,7 +92,7 @@ def dpkg(root, *words):
 
 
 def test_packages_are_installed_used_and_purged(made, tmp_path):
-    """In a tree of their own, in which nothing else is."""
+    """In a separate tree that contains nothing else."""
     for name in ("var/lib/dpkg/info", "var/lib/dpkg/updates", "etc"):
         (tmp_path / name).mkdir(parents=True)
     for name in ("status", "available"):
@@ -117,7 +117,7 @@ def test_packages_are_installed_used_and_purged(made, tmp_path):
 
 
 def with_musl():
-    """The examples that need the archive alone: program → its sources."""
+    """Returns the examples that need only the archive: {program: its sources}."""
     programs = {path.stem: sorted((ROOT / "examples").glob(f"{path.stem}/*.c")) or [ROOT / f"examples/{path.stem}.c"]
                 for path in (ROOT / "examples/expected").iterdir()}
     return {name: sources for name, sources in programs.items()

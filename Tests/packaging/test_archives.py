@@ -1,4 +1,4 @@
-"""The archives that `make dist` and `make dist-bin` write: complete, the same each time, and of use wherever they are unpacked."""
+"""The archives written by `make dist` and `make dist-bin`: complete, reproducible, and usable wherever they are unpacked."""
 
 import hashlib
 import os
@@ -65,7 +65,7 @@ def test_archives_made_again_are_the_same(archives, tmp_path):
 @pytest.mark.parametrize("variables, who", [({"DEBFULLNAME": "A Name", "DEBEMAIL": "name@a.org"}, "A Name <name@a.org>"),
                                             ({"DEBEMAIL": ""}, None)])
 def test_packages_are_from_who_makes_them(variables, who):
-    """By Debian's variables, or else the author of the commit."""
+    """From Debian's variables, or else the author of the commit."""
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")} | variables
     commands = output("make", "-n", "deb", cwd=ROOT, env=environment)
     who = who or output("git", "log", "-1", "--format=%an <%ae>", cwd=ROOT).strip()

@@ -1,4 +1,4 @@
-"""A new user's first commands say what is missing, and what they are going to do."""
+"""A new user's first commands report what is missing, and what they are about to do."""
 
 import os
 import re
@@ -8,16 +8,16 @@ import pytest
 
 from library import ROOT
 
-#: A machine on which nothing is installed: what is asked says so, and what would install writes down what.
+#: A machine on which nothing is installed: queries report that, and installers log what they would install.
 STUBS = {"dpkg-query": "exit 1", "apt-get": 'echo "$0" "$@" >> {log}', "sudo": '[ "$1" != -n ] || shift; "$@"',
          "id": "echo {uid}", "swiftc": "exit 0"}
-#: What is there on any machine.
+#: Tools that exist on any machine.
 TOOLS = ["sh", "make", "grep", "sed", "find", "sort", "realpath", "mktemp", "rm", "chmod", "mkdir", "env", "echo", "cat"]
 
 
 @pytest.fixture
 def machine(tmp_path):
-    """Runs make on it as a user who may use sudo without a password, or as root, or as one who may not."""
+    """Runs make there as a user who may use sudo without a password, as root, or as a user who may not use sudo."""
     def run(*words, uid=1000, without=(), variables={}):
         for name, body in STUBS.items():
             if name not in without:

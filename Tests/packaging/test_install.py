@@ -1,4 +1,4 @@
-"""What `make install` puts there is all that a C program needs, and `make uninstall` takes it away again."""
+"""`make install` installs everything that a C program needs, and `make uninstall` removes it again."""
 
 import os
 import re
@@ -14,12 +14,12 @@ from public_headers import clang
 
 COMPILERS = {"gcc": "gcc", "clang": clang(), "g++": "g++", "clang++": clang(cxx=True)}
 LANGUAGES = [("gcc", "c99"), ("gcc", "c11"), ("clang", "c99"), ("clang", "c11"), ("g++", "c++17"), ("clang++", "c++17")]
-#: How to link: flags in front of those that pkg-config gives, and whether the archive is taken.
+#: How to link: flags before those of pkg-config, and whether to use the archive.
 LINKS = {"shared": ([], False), "shared, no PIE": (["-no-pie"], False), "archive": ([], True),
          "static": (["-static"], True), "static PIE": (["-static-pie", "-fuse-ld=bfd"], True)}  # gold cannot do it
 STRICT = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
-#: A timer, an object and the address of a function of ours, which a program without PIE takes in its own way.
+#: A timer, an object, and the address of a function of the library, which a program without PIE takes in a special way.
 PROGRAM = r"""
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ def test_installed_files_are_exactly_these(installed):
     headers += [f"usr/include/{folder}/{path.name}" for folder in ("RunLoopKit", "RunLoopKit/adapters", "RunLoopTrace")
                 for path in (INCLUDE / folder).glob("*.h")]
     headers += [f"usr/include/runloop-cf/CoreFoundation/{path.name}" for path in (INCLUDE / "CoreFoundation").iterdir()]
-    headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not beside libc's
+    headers += [f"usr/include/runloop-cf/{path.name}" for path in INCLUDE.glob("*.h")]  # not next to libc's
     libraries = ["librunloop.a", "librunloop.so", "librunloop.so.0", "librunloop-cf.so", "librunloop-cf.so.0",
                  "librunloop-kit.a", "librunloop-kit.so", "librunloop-kit.so.0", "pkgconfig/runloop-kit.pc", "pkgconfig/runloop-trace.pc", "pkgconfig/runloop.pc", "pkgconfig/runloop-cf.pc", "cmake/RunLoop/RunLoopConfig.cmake",
                  "cmake/RunLoop/RunLoopConfigVersion.cmake"]
@@ -86,7 +86,7 @@ def test_installed_files_are_what_was_built(installed):
 
 
 def test_libraries_may_be_in_a_folder_named_after_the_machine(installed, multiarch):
-    """Nothing else moves, and what finds the libraries knows."""
+    """Nothing else moves, and everything that locates the libraries reports the folder."""
     moved = {re.sub(r"^usr/lib/(?!debug/)", "usr/lib/x86_64-linux-gnu/", name) for name in files(installed)}
     assert set(files(multiarch)) == moved
     text = (multiarch / "usr/lib/x86_64-linux-gnu/pkgconfig/runloop.pc").read_text()
@@ -94,7 +94,7 @@ def test_libraries_may_be_in_a_folder_named_after_the_machine(installed, multiar
 
 
 def test_what_documents_the_library_is_what_the_headers_name(installed):
-    """Every path that a header or another installed page gives, but for the tests."""
+    """Every path given by a header or another installed page, except the tests."""
     named = set()
     for path in INCLUDE.glob("RunLoop*/*.h"):
         named |= set(re.findall(r"\b(?:docs/\w+\.md|SECURITY\.md|examples/[\w/-]+\.c)\b", path.read_text()))
@@ -114,7 +114,7 @@ def test_links_of_the_documents_lead_somewhere(request, tree):
 @pytest.mark.skipif(shutil.which("man") is None, reason="man is not installed")
 @pytest.mark.parametrize("name", ["RLRunLoopAddTimer", "RLRunLoopRemoveTimer", "CFRunLoopAddTimer", "runloop-timer"])
 def test_man_shows_a_page(installed, name):
-    """Also by a function that shares a page with others, and by CF's name."""
+    """Also for a function that shares a page with others, and for CF's names."""
     environment = dict(os.environ, MANPATH=str(installed / "usr/share/man"), MANPAGER="cat", MANWIDTH="100")
     shown = output("man", name, env=environment)
     assert ("RLRunLoopAddTimer" if name[0] != "r" else name) in shown and "SEE ALSO" in shown
@@ -170,7 +170,7 @@ def test_example_of_an_adapter_builds_and_runs(installed, tmp_path, name, packag
     assert output(tmp_path / name, env=environment) == (ROOT / f"examples/expected/{name}.txt").read_text()
 
 
-#: With the headers CF's names are labels; without them they are symbols of the second library.
+#: With the headers, CF's names are labels; without them they are symbols of the second library.
 WITH_HEADERS = "#include <CoreFoundation/CoreFoundation.h>\nint main(void) { return (int)CFRunLoopRunInMode(CFSTR(\"m\"), 0, 0) - 1; }\n"
 WITHOUT_HEADERS = """extern int CFRunLoopRunInMode(const void *, double, unsigned char);
 extern const void *__CFStringMakeConstantString(const char *);
@@ -181,7 +181,7 @@ int main(void) { return CFRunLoopRunInMode(__CFStringMakeConstantString("m"), 0,
 @pytest.mark.parametrize("text, wants_names", [(WITH_HEADERS, False), (WITHOUT_HEADERS, True)], ids=["headers", "names"])
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])
 def test_program_with_cfs_names_builds_and_runs(installed, tmp_path, compiler, text, wants_names):
-    """The second library is linked only where its symbols are used."""
+    """The second library is linked only if its symbols are used."""
     command = COMPILERS[compiler]
     if command is None or shutil.which(command) is None:
         pytest.skip(f"{compiler} is not installed")
@@ -195,7 +195,7 @@ def test_program_with_cfs_names_builds_and_runs(installed, tmp_path, compiler, t
 
 @pytest.fixture
 def moved(installed, tmp_path):
-    """The libraries alone, in a directory that was unknown when they were built and that no variable names."""
+    """Returns only the libraries, in a directory that was unknown when they were built and that no variable names."""
     shutil.copytree(installed / "usr/lib", tmp_path / "a prefix/lib", symlinks=True)
     return tmp_path / "a prefix/lib"
 
@@ -208,13 +208,13 @@ CALLERS = ROOT / "Tests/porting"
 
 
 def test_the_library_of_names_finds_its_neighbour_when_loaded_by_path(moved):
-    """As ctypes, Rust's libloading and dlopen() do."""
+    """As ctypes, Rust's libloading and dlopen() load it."""
     out = output(sys.executable, CALLERS / "caller.py", moved / "librunloop-cf.so", env=without_library_path())
     assert out.startswith("2, kCFRunLoopDefaultMode, 1, ")
 
 
 def test_the_library_of_names_finds_its_neighbour_when_it_alone_is_linked(moved, tmp_path):
-    """The program's run path is not for what its libraries need."""
+    """The program's run path does not apply to the needs of its libraries."""
     (tmp_path / "program.c").write_text(WITHOUT_HEADERS)
     output("cc", tmp_path / "program.c", "-o", tmp_path / "program", f"-L{moved}", "-lrunloop-cf", f"-Wl,-rpath,{moved}")
     output(tmp_path / "program", env=without_library_path())
@@ -241,7 +241,7 @@ MOVED = ["LIBDIR=/usr/lib/x86_64-linux-gnu", "DOCDIR=/usr/share/documents", "MAN
 
 @pytest.mark.parametrize("variables", [[], MOVED], ids=["usual", "moved"])
 def test_uninstall_leaves_nothing(tmp_path, variables):
-    """Of ours: a neighbour's file stays."""
+    """Nothing of this project: another package's file stays."""
     neighbour = tmp_path / "usr/lib/pkgconfig/neighbour.pc"
     neighbour.parent.mkdir(parents=True)
     neighbour.touch()

@@ -1,4 +1,4 @@
-"""Projects of users find the installed library: by CMake, wherever it was moved to, and by Meson."""
+"""Users' projects find the installed library: with CMake, wherever it was moved to, and with Meson."""
 
 import os
 import re
@@ -12,10 +12,10 @@ from library import ROOT, output
 
 HERE = ROOT / "Tests/packaging"
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()
-#: Which libraries each program of the projects needs at run time.
+#: The libraries that each program of the projects needs at run time.
 PROGRAMS = {"shared": ["librunloop.so.0"], "archive": [], "headers": ["librunloop.so.0"], "names": ["librunloop-cf.so.0"],
             "kit": ["librunloop-kit.so.0"]}
-#: A program that has not read the headers: CF's names are symbols to it.
+#: A program that does not include the headers: CF's names are symbols for it.
 NAMES = """#include <stdio.h>
 extern int CFRunLoopRunInMode(const void *, double, unsigned char);
 extern const void *__CFStringMakeConstantString(const char *);
@@ -49,7 +49,7 @@ int main(void)
 
 @pytest.fixture
 def sources(tmp_path):
-    """hello.c, as it is and in CF's names, and NAMES. All print the same."""
+    """Returns a folder with hello.c, as it is and with CF's names, and NAMES. All print the same."""
     folder = tmp_path / "sources"
     folder.mkdir()
     hello = (ROOT / "examples/hello.c").read_text()
@@ -72,7 +72,7 @@ def expect_programs(folder):
 
 @pytest.mark.parametrize("tree", ["installed", "multiarch"])
 def test_cmake_project_finds_the_library(tree, request, sources, tmp_path):
-    """CMake itself looks into the folder that is named after the machine."""
+    """CMake itself searches the folder named after the architecture."""
     prefix = tmp_path / "a prefix"
     shutil.copytree(request.getfixturevalue(tree) / "usr", prefix, symlinks=True)
     output("cmake", "-G", "Ninja", "-S", HERE / "cmake", "-B", tmp_path / "build", f"-DSOURCES={sources}",
@@ -81,13 +81,13 @@ def test_cmake_project_finds_the_library(tree, request, sources, tmp_path):
     expect_programs(tmp_path / "build")
 
 
-#: What is asked for, and whether 0.1.0 is right: while MAJOR is 0, every MINOR may require changes to programs.
+#: Requested versions, and whether 0.1.0 satisfies them: while MAJOR is 0, every MINOR may require changes to programs.
 WANTED = {"0.1": True, "0.1.0": True, "0": False, "0.0.9": False, "0.1.1": False, "0.2": False, "1.0": False, "10.1": False}
 
 
 @pytest.fixture(scope="module")
 def answers(installed, tmp_path_factory):
-    """What the version file says to each."""
+    """Returns the version file's answer to each request."""
     script = tmp_path_factory.mktemp("script") / "ask.cmake"
     version = installed / "usr/lib/cmake/RunLoop/RunLoopConfigVersion.cmake"
     script.write_text("".join(f'set(PACKAGE_FIND_VERSION "{wanted}")\ninclude("{version}")\n'
