@@ -1,5 +1,5 @@
-"""A program in Python that knows CF's names and nothing else: a timer, an observer and a source on the main loop, which then
-waits empty until another thread stops it."""
+"""A Python program that knows only CF's names: a timer, an observer and a source on the main loop, which then waits,
+although empty, until another thread stops it."""
 
 import ctypes
 import sys

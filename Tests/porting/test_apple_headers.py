@@ -1,4 +1,4 @@
-"""Every public header of Apple's is there: a program that includes it compiles until it uses what is not here."""
+"""Each of Apple's public headers exists: a program that includes it compiles until it uses something that is missing."""
 
 import subprocess
 
@@ -8,7 +8,7 @@ from library import INCLUDE
 from public_headers import apple_include
 from tools import COMPILERS
 
-#: Apple's own, for the other parts of its library; and CFNotificationCenter.h's neighbours that a Mac does not install either.
+#: Apple's internal headers, for other parts of its library; and neighbors of CFNotificationCenter.h that are not installed on a Mac either.
 INTERNAL = ("Priv.h", "_Private.h", "Internal.h", "FoundationOnly.h", "Abstract.h")
 PRIVATE = {"CFBigNumber.h", "CFBundle_BinaryTypes.h", "CFBurstTrie.h", "CFConstantKeys.h", "CFDateComponents.h", "CFDateInterval.h",
            "CFDateIntervalFormatter.h", "CFKnownLocations.h", "CFListFormatter.h", "CFLocking.h", "CFLogUtilities.h", "CFOverflow.h",
@@ -61,7 +61,7 @@ CFAllocatorRef make(void)
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 def test_a_program_with_an_allocator_hears_why_there_is_none(compiler):
-    """And of nothing else that is missing: its context compiles."""
+    """Nothing else is reported missing: its context compiles."""
     result = subprocess.run([COMPILERS[compiler], "-xc", "-fsyntax-only", f"-I{INCLUDE}", "-"], input=ALLOCATOR, capture_output=True,
                             text=True)
     assert result.returncode != 0

@@ -1,4 +1,4 @@
-"""AssertMacros.h: what each macro tells, evaluates and does, in every language and in production code."""
+"""AssertMacros.h: what each macro reports, evaluates and does, in every language and in production code."""
 
 import re
 import subprocess
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timeout(60)
 LANGUAGES = {"c99": ("gcc", "c", "c99"), "c11": ("clang", "c", "c11"), "c++": ("g++", "c++", "c++17"),
              "clang++": ("clang++", "c++", "c++20")}
 
-#: Each prints how often its condition was evaluated, whether its action was done, and whether it went to the label.
+#: Each form prints how often its condition was evaluated, whether its action ran, and whether control went to the label.
 FORMS = {
     "check(one())": "1 0 0", "check(zero())": "1 0 0 told", "ncheck(one())": "1 0 0 told",
     "check_string(zero(), \"why\")": "1 0 0 told why", "check_noerr(one())": "1 0 0 told", "check_noerr(zero())": "1 0 0",
@@ -86,7 +86,7 @@ def test_compile_time(tmp_path):
         compiled(tmp_path, "#include <AssertMacros.h>\nrequire_compile_time(sizeof(int) == 3);\nint main(void) { return 0; }\n")
 
 
-#: CFAllocator's three functions, which programs use for malloc's.
+#: CFAllocator's three functions, which programs use instead of malloc's.
 ALLOCATOR = r"""
 #include <CoreFoundation/CFBase.h>
 int main(void)
@@ -116,7 +116,7 @@ def test_allocator(tmp_path, language):
     assert compiled(tmp_path, ALLOCATOR, *ours(), language=language) == []
 
 
-#: Kinds that CoreFoundation does not have on Linux. The others are in Tests/conformance/value-type-descriptions.c.
+#: Types that CoreFoundation lacks on Linux. The others are in Tests/conformance/value-type-descriptions.c.
 NAMES_OF_KINDS = r"""
 #include <CoreFoundation/CoreFoundation.h>
 #include <RunLoop/RunLoop.h>

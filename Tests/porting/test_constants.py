@@ -1,4 +1,4 @@
-"""Constant CFStrings as clang lays them out: static initialisers, in every kind of program and with every linker."""
+"""Constant CFStrings in clang's layout: static initializers, in every kind of program and with every linker."""
 
 import shutil
 
@@ -63,7 +63,7 @@ int main(void)
 ELSEWHERE = '#include <CoreFoundation/CFString.h>\nconst CFStringRef elsewhere = CFSTR("elsewhere");\n'
 RIGHT = "1 1 1 1 1 1 1\n"
 
-#: Flags of the compiler and whether the archive is linked.
+#: Compiler flags, and whether the archive is linked.
 BUILDS = {
     "plain": ([], False), "optimised": (["-O2"], False), "lld": (["-fuse-ld=lld"], False), "bfd": (["-fuse-ld=bfd"], False),
     "gold": (["-fuse-ld=gold"], False), "no PIE": (["-no-pie", "-fno-pic", "-fuse-ld=bfd"], False),
@@ -112,14 +112,14 @@ int main(void)
 
 @pytest.mark.parametrize("linker", ["lld", "bfd"])
 def test_class_reference_of_the_second_library(tmp_path, linker):
-    """For programs without our header. gold takes no absolute symbol from a shared library: it leaves 0 there."""
+    """For programs without this library's headers. gold does not import absolute symbols from a shared library: it leaves 0 there."""
     program = compile_program(clang(), tmp_path / "program", text=WITHOUT_HEADERS, flags=["-std=c11", f"-fuse-ld={linker}", "-w"],
                               libraries=ours(names=True))
     run(program, expected="6 1\n")
 
 
 def test_many_threads_look_first_at_once(tmp_path):
-    """A constant in UTF-16 becomes UTF-8 in its place, once."""
+    """A UTF-16 constant is converted to UTF-8 in place, once."""
     program = compile_program(clang(), tmp_path / "program", flags=["-std=gnu11", "-O1"], libraries=ours(), text=r"""
 #include <CoreFoundation/CoreFoundation.h>
 #include <pthread.h>
@@ -156,7 +156,7 @@ int main(void)
 
 
 def test_gcc_says_that_it_cannot(tmp_path):
-    """gcc has no constant CFStrings: a literal is a call there, in functions only, and gcc says so."""
+    """gcc has no constant CFStrings: a literal is a function call, allowed only inside functions, and gcc reports that."""
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
     import subprocess

@@ -1,5 +1,5 @@
-"""libdispatch's main queue on the main loop: by request, by itself for programs with CFRunLoop.h, and not at all without
-libdispatch. The libdispatch is the toolchain's."""
+"""libdispatch's main queue on the main loop: on request, automatically for programs that use CFRunLoop.h, and not at
+all without libdispatch. The libdispatch is the toolchain's."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from tools import INCLUDE, STRICT, apples, has_apples, ours, run
 pytestmark = [pytest.mark.timeout(120),
               pytest.mark.skipif(not has_apples("dispatch"), reason="libdispatch is not installed")]
 
-#: Work from the main thread, from another one (which waits for it), later, and from the queue itself.
+#: Work from the main thread, from another thread (which waits for it), later, and from the queue itself.
 PROGRAM = r"""
 #include HEADER
 #include <dispatch/dispatch.h>
@@ -133,13 +133,13 @@ int main(void)
 
 
 def test_without_asking_it_is_left_alone_and_it_can_be_given_up(tmp_path):
-    """Finished, nothing performed; then HandledSource, TimedOut (asleep, not spinning), one; then as at first."""
+    """Finished, nothing performed; then HandledSource, TimedOut (asleep, not spinning), one performed; then as at first."""
     program = build(tmp_path, NOT_SERVED, libraries=[*ours(), *apples("dispatch", "BlocksRuntime")])
     run(program, expected="1 0, 1 4 3 1, 1 1\n")
 
 
 def test_an_idle_queue_does_not_keep_the_loop_busy(tmp_path):
-    """What libdispatch writes to its descriptor is read: the passes are counted."""
+    """Data that libdispatch writes to its descriptor is read: the passes are counted."""
     program = build(tmp_path, r"""
 #include <CoreFoundation/CoreFoundation.h>
 #include <dispatch/dispatch.h>
@@ -166,7 +166,7 @@ int main(void)
 
 
 def test_a_program_without_libdispatch_has_no_such_source(tmp_path):
-    """Its main loop is never empty by CF's name all the same; by ours it is."""
+    """Run by CF's name, its main loop is still never empty; run by this library's name, it is empty."""
     program = build(tmp_path, r"""
 #include <CoreFoundation/CoreFoundation.h>
 #include <RunLoop/RunLoop.h>

@@ -1,4 +1,4 @@
-"""The listings of chapter 3 of Apple's threading guide: those in C as they are printed there, but for the layout, and those in
+"""The listings of chapter 3 of Apple's threading guide: those in C as printed, except for the layout, and those in
 Objective-C translated to C. They compile against the headers without a warning, and do what the guide says."""
 
 import pathlib
@@ -11,19 +11,19 @@ from public_headers import apple_include, clang
 from tools import COMPILERS, apples, has_apples, ours, run
 
 LISTINGS = sorted((pathlib.Path(__file__).parent / "listings").glob("*.c"))
-#: Apple's library for Linux has no CFMessagePort.
+#: Apple's library for Linux lacks CFMessagePort.
 ONLY_HERE = {"registering", "message-ports"}
 
 pytestmark = pytest.mark.timeout(120)
 
 
 def check(built, listing):
-    """Names of message ports are files: this test's own."""
+    """Names of message ports are files, so this test uses its own directory."""
     run(built, expected=listing.with_suffix(".expected").read_text(), RUNLOOP_PORT_DIR=str(built.parent))
 
 
 def test_no_listing_is_missing():
-    """3-10 is NSTimer's form of 3-11; 3-12 to 3-15 are NSMachPort's of 3-17 to 3-19, and examples/ports.c."""
+    """3-10 is NSTimer's form of 3-11; 3-12 to 3-15 are NSMachPort's forms of 3-17 to 3-19, and examples/ports.c."""
     named = set()
     for listing in LISTINGS:
         first, last = re.match(r"/\* Listings? 3-(\d+)(?: to 3-(\d+))?\b", listing.read_text()).groups()

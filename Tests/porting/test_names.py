@@ -1,4 +1,4 @@
-"""librunloop-cf.so: CF's names as symbols, for callers that bind names and read no headers."""
+"""librunloop-cf.so: CF's names as symbols, for callers that bind names and include no headers."""
 
 import contextlib
 import pathlib
@@ -26,7 +26,7 @@ def exported(library):
 
 
 def labelled():
-    """CF name → RL name, of all headers."""
+    """Returns the RL name for each CF name, from all headers."""
     nodes = of_kind(declarations(" ".join(COREFOUNDATION)), "FunctionDecl", "VarDecl")
     return {node["name"]: node["mangledName"] for node in nodes if re.match(r"k?RL", node.get("mangledName", ""))}
 
@@ -34,7 +34,7 @@ def labelled():
 def test_every_name_of_the_headers_is_a_symbol():
     exports = exported(shared())
     wanted = {name for name, label in labelled().items() if label in exports
-              and not name.startswith("__CFRunLoop")}  # what inline functions of the headers call
+              and not name.startswith("__CFRunLoop")}  # called by inline functions in the headers
     assert len(wanted) > 180
     assert exported(names()) == wanted | {"__CFConstantStringClassReference"}
 
@@ -101,15 +101,15 @@ def test_c_program_without_headers(tmp_path, compiler, link):
     run(program, expected="2 978307200 1\n")
 
 
-#: Programs of the conformance tests and of programs/, here compiled with Apple's own headers and linked with our library.
-#: None has a CFSTR: what Apple's header for Linux makes of it refers to a class of Foundation for Swift.
+#: Conformance programs and programs in programs/, here compiled with Apple's own headers and linked with this library.
+#: None of them uses CFSTR, which in Apple's header for Linux refers to a class of Swift's Foundation.
 WITH_APPLES_HEADERS = ["value-array-callbacks", "value-number-conversions", "run-until-stopped",
                        "run-idle-times-out", "timer-once", "source-signal-is-sticky", "port-ready-before-add",
                        "observer-order", "thread-ping-pong", "download"]
 
 
 def reference(program):
-    """What a program prints with CoreFoundation, whose sockets fail now and then on a busy machine (SIGPIPE in `download`)."""
+    """Returns a program's output with CoreFoundation, whose sockets occasionally fail on a busy machine (SIGPIPE in `download`)."""
     for _ in range(2):
         with contextlib.suppress(AssertionError):
             return run(program)
@@ -119,7 +119,7 @@ def reference(program):
 @pytest.mark.skipif(not has_apples("Foundation"), reason="Apple's CoreFoundation is not installed")
 @pytest.mark.parametrize("name", WITH_APPLES_HEADERS)
 def test_program_compiled_with_apples_headers(tmp_path, name):
-    """Names, types and layouts are all that is common to the two: a test of the binary interface."""
+    """The two have only names, types and layouts in common: a test of the binary interface."""
     from tools import apples
     folders = [INCLUDE.parent / "Tests" / "conformance", pathlib.Path(__file__).parent / "programs"]
     source = next(folder / f"{name}.c" for folder in folders if (folder / f"{name}.c").exists())
@@ -132,7 +132,7 @@ def test_program_compiled_with_apples_headers(tmp_path, name):
 @pytest.mark.skipif(not has_apples("Foundation"), reason="Apple's CoreFoundation is not installed")
 @pytest.mark.parametrize("first", ["ours", "apples"])
 def test_headers_live_beside_apples_library(tmp_path, first):
-    """One file compiled with our headers, one with Apple's, both libraries in one process, in both orders."""
+    """One file is compiled with this library's headers, one with Apple's; both libraries are in one process, in both orders."""
     from tools import apples
     part = """
 #include <CoreFoundation/CoreFoundation.h>

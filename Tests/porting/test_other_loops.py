@@ -1,4 +1,4 @@
-"""docs/PORTING.md, "Coming from libuv, GLib, libevent or sd-event": each call of the table is one that its library has."""
+"""docs/PORTING.md, "Coming from libuv, GLib, libevent or sd-event": each call in the table exists in its library."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ import pytest
 
 from library import INCLUDE, ROOT
 
-#: Column → what is included, and the packages of pkg-config.
+#: The headers to include and the pkg-config packages for each column.
 LIBRARIES = {"libuv": ("uv.h", "libuv"), "GLib": ("glib-unix.h gio/gio.h", "glib-2.0 gio-2.0 gio-unix-2.0"),
              "libevent": ("event2/event.h event2/listener.h event2/bufferevent.h event2/dns.h", "libevent"),
              "sd-event": ("systemd/sd-event.h", "libsystemd"), "here": ("RunLoop/RunLoop.h RunLoopKit/RunLoopKit.h", None)}
@@ -20,7 +20,7 @@ def rows():
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_calls_are_declared(library):
-    """As functions, types, constants or macros, whose parameters are not looked at."""
+    """Each is a function, type, constant or macro; parameters are not checked."""
     head, _, *body = rows()
     cells = " ".join(cell for row in body for cell in re.findall(r"`([^`]+)`", row[head.index(library)]))
     names = sorted(set(re.findall(r"\b(?:\w+_\w+|[A-Z]\w+)\b", cells)))

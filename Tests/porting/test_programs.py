@@ -1,5 +1,5 @@
-"""Programs as they are written for macOS's run loops, after Apple's documentation: they compile as they are, as C and as
-C++, and do what they do with Apple's library, where that has what they use."""
+"""Programs written for macOS's run loops, modeled on Apple's documentation: they compile unchanged, as C and as C++,
+and behave as with Apple's library, if that has what they use."""
 
 import pathlib
 import re
@@ -11,7 +11,7 @@ from public_headers import apple_include, clang
 from tools import COMPILERS, STRICT, apples, has_apples, ours, run
 
 PROGRAMS = sorted((pathlib.Path(__file__).parent / "programs").glob("*.c"))
-#: Apple's library for Linux has no notification centre, no CFMessagePort and no CFFileDescriptor.
+#: Apple's library for Linux lacks the notification center, CFMessagePort and CFFileDescriptor.
 ONLY_HERE = {"newsroom", "speller", "ping-pong"}
 LANGUAGES = {"c99": ("gcc", "gnu99"), "c11": ("clang", "gnu11"), "c++": ("g++", "gnu++17"), "clang++": ("clang++", "gnu++20")}
 
@@ -23,7 +23,7 @@ def compiler(name):
 
 
 def check(built, program):
-    """Names of message ports are files: this test's own."""
+    """Names of message ports are files, so this test uses its own directory."""
     run(built, expected=program.with_suffix(".expected").read_text(), RUNLOOP_PORT_DIR=str(built.parent))
 
 
@@ -50,7 +50,7 @@ def test_program_leaks_nothing(tmp_path, program):
 def test_program_does_the_same_with_apples_library(tmp_path, program):
     output(clang(), "-w", "-std=gnu11", "-D_GNU_SOURCE", "-fblocks", f"-I{apple_include()}", "-pthread", program, "-o",
            tmp_path / "program", *apples("Foundation", "BlocksRuntime", "dispatch"))
-    # A write of Apple's to a socket that was closed ends the process now and then: difference 12.
+    # When Apple's library writes to a closed socket, this occasionally ends the process: difference 12.
     for _ in range(4):
         try:
             return check(tmp_path / "program", program)

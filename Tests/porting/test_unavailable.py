@@ -1,4 +1,4 @@
-"""What CoreFoundation has and the library has not fails at compile time, by its name and with a word about what to use."""
+"""Whatever CoreFoundation has and this library lacks fails at compile time, by name and with a hint about what to use instead."""
 
 import re
 import subprocess
@@ -9,10 +9,10 @@ from library import INCLUDE
 from public_headers import apple_include, children, declarations, of_kind
 from tools import COMPILERS
 
-#: What single functions of a class decline is in Tests/headers.
+#: The functions of a class that are declined individually are tested in Tests/headers.
 NODES = [node for node in declarations("CoreFoundation/CoreFoundation.h") if children(node, "UnavailableAttr")
          and node["path"] not in ("CoreFoundation/CFSocket.h", "CoreFoundation/CFMessagePort.h")]
-#: Headers that Apple has on a Mac only.
+#: Headers that Apple has only on a Mac.
 OF_MACOS = {f"CoreFoundation/{name}.h" for name in ("CFFileSecurity", "CFStringTokenizer", "CFXMLNode", "CFXMLParser")}
 TYPES = [node["name"] for node in of_kind(NODES, "TypedefDecl")]
 FUNCTIONS = [node["name"] for node in of_kind(NODES, "FunctionDecl")]
@@ -47,7 +47,7 @@ def test_without_use_there_is_no_error(compiler):
 
 @pytest.mark.skipif(apple_include() is None, reason="Apple's CoreFoundation headers are not installed")
 def test_names_are_apples():
-    """Of the headers that Apple has for Linux, too."""
+    """Checked against the headers that Apple has for Linux."""
     known = {path.read_text(errors="replace") for path in (apple_include() / "CoreFoundation").glob("*.h")}
     text = "\n".join(known)
     names = {node["name"] for node in NODES if node["path"] not in OF_MACOS}

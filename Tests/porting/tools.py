@@ -1,4 +1,4 @@
-"""What the tests of ported programs share: compiling against the built library, Apple's library, and running."""
+"""Helpers shared by the tests of ported programs: compiling against the built library, Apple's library, and running."""
 
 import os
 import shutil
@@ -13,12 +13,12 @@ COMPILERS = {name: path for name, path in (("gcc", shutil.which("gcc")), ("clang
 
 
 def ours(names=False):
-    """How to link the library; `names`: with CF's names as symbols."""
+    """Returns the flags that link the library; `names`: with CF's names as symbols."""
     return [f"-L{LIB}", *(["-lrunloop-cf"] if names else []), "-lrunloop", f"-Wl,-rpath,{LIB}"]
 
 
 def apples(*libraries):
-    """How to link libraries of the toolchain."""
+    """Returns the flags that link libraries of the toolchain."""
     directory = toolchain() / "lib" / "swift" / "linux"
     return [f"-L{directory}", f"-Wl,-rpath,{directory}", *(f"-l{name}" for name in libraries)]
 
@@ -28,7 +28,7 @@ def has_apples(library):
 
 
 def compile_program(compiler, program, *sources, flags=(), libraries=(), text=None):
-    """`text` is the program if there is no source file."""
+    """Compiles and links a program. `text` is its source if there is no source file."""
     command = [compiler, *STRICT, f"-I{INCLUDE}", "-pthread", *flags, *sources]
     if text is not None:
         program.with_suffix(".c").write_text(text)
@@ -38,7 +38,7 @@ def compile_program(compiler, program, *sources, flags=(), libraries=(), text=No
 
 
 def run(*command, expected=None, **environment):
-    """What a program prints; it must succeed, say nothing on stderr, and make no mistake."""
+    """Returns the program's output. The program must succeed, print nothing on stderr, and make no mistake."""
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
                             env={**os.environ, "LD_LIBRARY_PATH": str(LIB), "RUNLOOP_MISUSE": "abort", **environment})
     assert (result.returncode, result.stderr) == (0, ""), f"ended with {result.returncode}\n{result.stdout}{result.stderr}"

@@ -46,7 +46,7 @@ static void removeSource(RunLoopContext *sourceInfo)
     CFAllocatorDeallocate(NULL, sourceInfo);
 }
 
-/* What performSelectorOnMainThread does in Cocoa: one function at a time. */
+/* Stands for Cocoa's performSelectorOnMainThread, for one function at a time. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -180,7 +180,7 @@ static void *workerMain(void *info)
 {
     RunLoopSource *source = info;
     addToCurrentRunLoop(source);
-    CFRunLoopRun(); /* until the source is invalid */
+    CFRunLoopRun(); /* until the source is invalidated */
     CFRelease(source->runLoopSource);
     CFRelease(source->commands);
     return NULL;

@@ -1,5 +1,5 @@
-/* Listings 3-17 to 3-19: a thread checks in with the main thread, by Core Foundation's message ports. The functions of
- * Multiprocessing Services that they call are made of POSIX threads here. */
+/* Listings 3-17 to 3-19: a thread checks in with the main thread through Core Foundation's message ports. The
+ * functions of Multiprocessing Services that they call are implemented with POSIX threads here. */
 #include <CoreFoundation/CoreFoundation.h>
 #include <pthread.h>
 #include <stdio.h>

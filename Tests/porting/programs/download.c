@@ -1,6 +1,6 @@
-/* A server and its clients on CFSocket, in one run loop, after "CFNetwork Programming Guide" and the samples of CFSocket.h.
-   The server has more to send than a socket takes: it writes until there is no room, enables the write callback and goes on
-   in that. The clients connect in the background and get their bytes in data callbacks. */
+/* A server and its clients on CFSocket, in one run loop, modeled on "CFNetwork Programming Guide" and the samples in
+   CFSocket.h. The server has more to send than a socket accepts: it writes until there is no room, enables the write
+   callback and continues in that. The clients connect in the background and receive their bytes in data callbacks. */
 #include <CoreFoundation/CoreFoundation.h>
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 enum { kClients = 3 };
 
-typedef struct { /* the server's side of a connection */
+typedef struct { /* the server's end of a connection */
     char request[64];
     size_t requestLength;
     long wanted, sent;
@@ -36,7 +36,7 @@ static void TransferDone(CFSocketRef s, Transfer *transfer)
     writeCallBacks += transfer->writeCallBacks;
     if (transfer->waits > 0)
         *(transfer->wanted > 1000000 ? &largeWaited : &smallWaited) = TRUE;
-    CFSocketInvalidate(s); /* closes the connection: that is how a client knows that it has everything */
+    CFSocketInvalidate(s); /* closes the connection, which tells the client that it has received everything */
     CFRelease(s);
     free(transfer);
 }
@@ -116,7 +116,7 @@ static void AcceptCallBack(CFSocketRef s, CFSocketCallBackType type, CFDataRef a
     CFSocketRef connection = CFSocketCreateWithNative(
         kCFAllocatorDefault, native, kCFSocketReadCallBack | kCFSocketWriteCallBack, ConnectionCallBack, &context);
     AddToCurrentLoop(connection);
-    CFSocketDisableCallBacks(connection, kCFSocketWriteCallBack); /* there is nothing to write yet */
+    CFSocketDisableCallBacks(connection, kCFSocketWriteCallBack); /* there is nothing to write so far */
 }
 
 static CFSocketRef CreateServer(void)
@@ -145,7 +145,7 @@ static void ClientCallBack(CFSocketRef s, CFSocketCallBackType type, CFDataRef a
         char request[64];
         snprintf(request, sizeof request, "GET %ld\n", client->wanted);
         CFDataRef bytes = CFDataCreate(kCFAllocatorDefault, (const UInt8 *)request, (CFIndex)strlen(request));
-        client->connected = data == NULL; /* else it points to an error number */
+        client->connected = data == NULL; /* otherwise it points to an error number */
         if (CFSocketSendData(s, NULL, bytes, 10) != kCFSocketSuccess)
             printf("a request was not sent\n");
         CFRelease(bytes);
@@ -167,7 +167,7 @@ static CFSocketRef CreateClient(CFDataRef address, Client *client)
     CFSocketContext context = {0, client, NULL, NULL, NULL};
     CFSocketRef s = CFSocketCreate(kCFAllocatorDefault, PF_INET, SOCK_STREAM, IPPROTO_TCP,
                                    kCFSocketConnectCallBack | kCFSocketDataCallBack, ClientCallBack, &context);
-    int small = 32 * 1024; /* else a system that makes room for 16 MB lets nobody wait */
+    int small = 32 * 1024; /* otherwise a system with buffers of 16 MB makes no sender wait */
     setsockopt(CFSocketGetNative(s), SOL_SOCKET, SO_RCVBUF, &small, sizeof small);
     AddToCurrentLoop(s);
     if (CFSocketConnectToAddress(s, address, -1) != kCFSocketSuccess) /* in the background */

@@ -1,5 +1,6 @@
-/* Periodic work with a configuration: a CFDictionary of CFNumbers and CFBooleans, a repeating CFRunLoopTimer whose context
-   owns its info, and an observer that counts the passes, after the samples of "Run Loops" and "Collections Programming". */
+/* Periodic work with a configuration: a CFDictionary of CFNumbers and CFBooleans, a repeating CFRunLoopTimer whose
+   context owns its info, and an observer that counts the passes, modeled on the samples of "Run Loops" and
+   "Collections Programming". */
 #include <CoreFoundation/CFArray.h>
 #include <CoreFoundation/CFDictionary.h>
 #include <CoreFoundation/CFNumber.h>

@@ -1,5 +1,6 @@
-/* A custom input source in CoreFoundation's C, after "Threading Programming Guide", "Defining a Custom Input Source":
-   a worker thread lives in its run loop; clients put commands into a buffer, signal the source and wake the loop. */
+/* A custom input source in CoreFoundation's C, modeled on "Threading Programming Guide", "Defining a Custom Input
+   Source": a worker thread lives in its run loop; clients put commands into a buffer, signal the source and wake the
+   loop. */
 #include <CoreFoundation/CoreFoundation.h>
 #include <pthread.h>
 
@@ -45,7 +46,7 @@ static void RunLoopSourcePerformRoutine(void *info)
             printf("command: %s\n", text);
         worker->done++;
         if (CFStringHasPrefix(command, CFSTR("quit")))
-            CFRunLoopSourceInvalidate(worker->source); /* the loop has nothing left and ends */
+            CFRunLoopSourceInvalidate(worker->source); /* the loop is empty, so its run returns */
     }
     CFRelease(batch);
 }

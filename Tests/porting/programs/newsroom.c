@@ -1,5 +1,5 @@
-/* Notifications by name and object, with user information, from the main loop and from another thread's timer, after
-   "Notification Programming Topics" in its C form. Only the local centre is used. */
+/* Notifications by name and object, with user information, from the main loop and from another thread's timer,
+   modeled on "Notification Programming Topics" in its C form. Only the local center is used. */
 #include <CoreFoundation/CoreFoundation.h>
 #include <pthread.h>
 
@@ -31,7 +31,7 @@ static void *Correspondent(void *info)
     CFRunLoopTimerRef timer =
         CFRunLoopTimerCreate(kCFAllocatorDefault, CFAbsoluteTimeGetCurrent() + 0.01, 0, 0, 0, PostLate, &context);
     CFRunLoopAddTimer(CFRunLoopGetCurrent(), timer, kCFRunLoopDefaultMode);
-    CFRunLoopRun(); /* ends with the timer */
+    CFRunLoopRun(); /* returns when the timer ends */
     CFRelease(timer);
     return NULL;
 }

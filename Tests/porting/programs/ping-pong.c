@@ -1,5 +1,5 @@
-/* Ping-pong over two pipes with CFFileDescriptor, after the sample in the documentation of CFFileDescriptor: two threads, a
-   run loop in each, and callbacks that have to be enabled again each time. */
+/* Ping-pong over two pipes with CFFileDescriptor, modeled on the sample in its documentation: two threads, each with
+   a run loop, and callbacks that have to be enabled again each time. */
 #include <CoreFoundation/CFFileDescriptor.h>
 #include <CoreFoundation/CFRunLoop.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@ typedef struct {
     Boolean sawEnd, onMainLoop, stillValid;
 } Player;
 
-/* A ball knows how often it was thrown. After the last throw the pipe is closed instead. */
+/* Throws a ball, which counts its throws. After the last throw the pipe is closed instead. */
 static void Throw(Player *player, int ball)
 {
     if (ball == kThrows)
@@ -32,14 +32,13 @@ static void Caught(CFFileDescriptorRef fdref, CFOptionFlags callBackTypes, void 
     player->wrong += callBackTypes != kCFFileDescriptorReadCallBack;
     if (size == 0) {
         player->sawEnd = TRUE;
-        CFFileDescriptorInvalidate(fdref); /* closes it */
-        CFRunLoopStop(
-            CFRunLoopGetCurrent()); /* the main thread's loop waits on, though it has nothing left to wait for */
+        CFFileDescriptorInvalidate(fdref);    /* closes the descriptor */
+        CFRunLoopStop(CFRunLoopGetCurrent()); /* the main thread's loop would keep waiting, although it is empty */
         return;
     }
     player->wrong += size != (ssize_t)sizeof ball || ball / 2 != player->catches;
     player->catches++;
-    CFFileDescriptorEnableCallBacks(fdref, kCFFileDescriptorReadCallBack); /* they come once */
+    CFFileDescriptorEnableCallBacks(fdref, kCFFileDescriptorReadCallBack); /* callbacks are one-shot */
     Throw(player, ball + 1);
 }
 
@@ -53,7 +52,7 @@ static void Play(Player *player, Boolean begins)
     CFRelease(source);
     if (begins)
         Throw(player, 0);
-    CFRunLoopRun(); /* until the end has been seen */
+    CFRunLoopRun(); /* until the end has been reached */
     player->stillValid = CFFileDescriptorIsValid(fdref);
     CFRelease(fdref);
 }
@@ -62,7 +61,7 @@ static void *PlayInThread(void *info)
 {
     Player *player = (Player *)info;
     Play(player, FALSE);
-    close(player->writeEnd); /* the end of the other player's pipe */
+    close(player->writeEnd); /* the other player's pipe reaches its end */
     return NULL;
 }
 

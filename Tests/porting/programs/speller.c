@@ -1,5 +1,6 @@
-/* A service in a process of its own and its client, on CFMessagePort: the client starts the service, which checks in by
-   name; requests and replies, questions the other way while a reply is awaited, and the end of the service. */
+/* A service in a separate process and its client, on CFMessagePort: the client starts the service, which checks in
+   by name; requests and replies, questions in the other direction while a reply is awaited, and the end of the
+   service. */
 #include <CoreFoundation/CoreFoundation.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -35,7 +36,7 @@ typedef struct {
 
 static CFDataRef CopySpelling(Service *service, CFDataRef word)
 {
-    CFDataRef answer = NULL; /* the client serves this while it waits for us */
+    CFDataRef answer = NULL; /* the client serves this while it waits for the reply */
     if (CFMessagePortSendRequest(service->client, kWhichCase, NULL, 30, 30, kCFRunLoopDefaultMode, &answer) !=
         kCFMessagePortSuccess)
         return NULL;
@@ -115,7 +116,7 @@ static void ServiceEnded(CFMessagePortRef ms, void *info)
     CFRunLoopStop(CFRunLoopGetCurrent());
 }
 
-/* Sends a word and prints what comes back. */
+/* Sends a word and prints the reply. */
 static void Ask(CFMessagePortRef service, SInt32 msgid, const char *word)
 {
     CFDataRef data = CopyData(word), reply = NULL;
@@ -137,7 +138,7 @@ static void Tell(CFMessagePortRef service, SInt32 msgid, const char *word)
     CFRelease(data);
 }
 
-/* A port that no loop serves takes requests, and gives no reply. */
+/* Uses a port that no loop serves: it accepts requests, and does not reply. */
 static void AskNobody(CFStringRef name)
 {
     CFMessagePortRef local = CFMessagePortCreateLocal(kCFAllocatorDefault, name, Answer, NULL, NULL);
