@@ -1,10 +1,10 @@
 #!/bin/sh
 # fresh-system.sh SUITE PACKAGE.deb...
 #
-# Installs the packages in a new Debian system and uses them there as a newcomer does (fresh/): projects of pkg-config, CMake and Meson,
-# a manual page, every example with the other libraries that it is about, and the command runloop. Then it purges the packages: nothing
-# may be left.
-# mmdebstrap makes the system in a temporary directory, which goes again. Root is not needed where users may have namespaces.
+# Installs the packages in a new Debian system and uses them there as a newcomer does (fresh/): projects with
+# pkg-config, CMake and Meson, a manual page, every example with the other libraries that it demonstrates, and the
+# command runloop. Then it purges the packages: nothing may be left. mmdebstrap creates the system in a temporary
+# directory, which is removed afterwards. Root is not needed where users may have namespaces.
 set -eu
 suite=$1
 shift

@@ -1,4 +1,4 @@
-# The command runloop: a trace of two processes with arrows between them, counts, explanations, and a callback that is stuck.
+# The command runloop: a trace of two processes with arrows between them, counts, explanations, and a stuck callback.
 set -eu
 mkdir command
 cd command
@@ -12,7 +12,7 @@ fail() {
     exit 1
 }
 
-# Something that a program which runs says in time: patience ends with the program.
+# Repeats a command until its output matches the pattern. Fails once the running program has ended.
 until_said() {
     pattern=$1
     shift
@@ -21,7 +21,7 @@ until_said() {
     done
 }
 
-# A client and the server that it starts, in one trace: requests and replies lead from one to the other.
+# A client and the server that it starts, in one trace: arrows connect requests and replies of the two.
 runloop trace -o calculator.pftrace ../examples/calculator >calculator.txt 2>calculator.err.txt
 diff /srv/expected/calculator.txt calculator.txt
 python3 - <<END
@@ -47,7 +47,7 @@ program=$!
 until_said 'woken .*for the function' sh -c "runloop explain $program | tr '\n' ' '"
 wait $program
 
-# A second of sleep() in a callback is named before half of it is over; by the variables alone, too.
+# A sleep() of a second in a callback is named before half of it is over; also with only the environment variables set.
 for way in 'runloop run -s 0.25' "env RUNLOOP_STALL=0.25 LD_PRELOAD=$(pkg-config --variable=libdir runloop-trace)/runloop/librunloop-trace.so"; do
     $way ./faults stuck 2>stall.txt
     grep -E 'has been in the posted function save_file for [234][0-9][0-9] ms' stall.txt >/dev/null || fail run: a stall

@@ -1,13 +1,14 @@
-# Compiles every installed example as its README says, runs it, and compares what it prints, on stderr too, with examples/expected.
-# What a program is compiled with follows from what it includes: a package of librunloop, or the library of an adapter.
+# Compiles every installed example as its README says, runs it, and compares its output, including stderr, with
+# examples/expected. The includes of a program determine what it is compiled with: a package of librunloop, or the
+# library of an adapter.
 #
-# gtk.c is not run: GTK is larger than all the rest of this system, and it needs a display. `make gtk` runs it.
+# gtk.c is not run: GTK is larger than the rest of this system, and needs a display. `make gtk` runs it.
 set -eu
 examples=/usr/share/doc/runloop/examples
 mkdir examples
 cd examples
 
-# The words behind `cc` for these sources.
+# The arguments of `cc` for these sources.
 flags() {
     packages=runloop standard=c11 more=
     for header in $(sed -n 's/^#include <\(RunLoop.*\)>.*/\1/p' "$@"); do
@@ -27,7 +28,8 @@ flags() {
     echo "-std=$standard -pthread -O1 -Wall -Wextra -Werror $(pkg-config --cflags --libs $packages) $more"
 }
 
-# The name of the example, and the command that runs it. Two make mistakes on purpose, which are reported on stderr.
+# The name of the example, and the command that runs it. Two examples make mistakes on purpose, which are reported on
+# stderr.
 check() {
     name=$1
     shift

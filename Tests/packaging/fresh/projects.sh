@@ -1,4 +1,4 @@
-# A program is compiled by hand, by CMake and by Meson; a manual page is opened, and the site is there.
+# A program is compiled by hand, with CMake and with Meson; a manual page is opened, and the site exists.
 set -eu
 mkdir projects
 cd projects

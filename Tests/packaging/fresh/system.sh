@@ -1,4 +1,4 @@
-# What root does in the new system: installs the packages, has them used by a user, and purges them.
+# Run by root in the new system: installs the packages, lets a user use them, and purges them.
 set -eu
 dpkg -i /srv/*.deb >/dev/null
 useradd --create-home newcomer

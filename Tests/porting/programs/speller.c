@@ -66,7 +66,7 @@ static CFDataRef Serve(CFMessagePortRef local, SInt32 msgid, CFDataRef data, voi
         return CopyData(text);
     case kQuit:
         CFMessagePortInvalidate(local);
-        CFRunLoopStop(CFRunLoopGetCurrent()); /* the main thread's loop waits on, though it has nothing left */
+        CFRunLoopStop(CFRunLoopGetCurrent()); /* the main thread's loop would keep waiting, although it is empty */
         return NULL;
     default:
         return NULL;
