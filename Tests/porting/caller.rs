@@ -1,4 +1,4 @@
-// A program in Rust that knows CF's names and nothing else: a timer, an observer and a source, and CF's constants.
+// A Rust program that knows only CF's names: a timer, an observer and a source, and CF's constants.
 use std::os::raw::{c_double, c_long, c_uchar, c_ulong, c_void};
 use std::ptr::null_mut;
 
