@@ -79,7 +79,7 @@ static void *threadMain(void *argument)
 
     if (observer != NULL && timer != NULL) {
         RLRunLoopAddObserver(loop, observer, kRLRunLoopDefaultMode);
-        /* An observer alone does not keep a loop running: without the timer it would be Finished at once. */
+        /* An observer alone does not keep a loop running: without the timer the run would finish immediately. */
         RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode);
         log->observerIsFine = checkObserver(loop, observer, log);
         log->result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10.0, 0);

@@ -1,6 +1,5 @@
 /* socket-chat.c - a line-based chat: a server and three clients on one loop, without blocking calls. Each line is
- * sent to the other clients. The server queues data for clients that read slowly, and disconnects those that are too
- * slow. */
+ * sent to the other clients. The server queues data for slow clients, and disconnects those that are too slow. */
 #include <RunLoop/RunLoop.h>
 #include <arpa/inet.h>
 #include <stdio.h>

@@ -65,7 +65,7 @@ struct task { task_function function; void *argument; };
  * static void again_start(struct loop *);   call on_again() once per pass until it says false
  *
  * static void timers_init(struct loop *, size_t n);  before each batch of n; allocates the first
- *                                           time, looks at the clock (measured)
+ *                                           time, reads the clock (measured)
  * static void timer_add(struct loop *, size_t i, uint64_t delay_ns);    one-shot: on_timer(i)
  * static void timer_rearm(struct loop *, size_t i, uint64_t delay_ns);  of a pending one
  * static void timer_cancel(struct loop *, size_t i);                    ... and free it
@@ -86,7 +86,7 @@ struct task { task_function function; void *argument; };
  * HAS_DELIVER: static void deliver_init(struct loop *);
  *              static void deliver_one(struct loop *);     other thread; calls on_delivery()
  * HAS_ECHO:    static void echo_serve(struct loop *, const int *fds, size_t n);   runs the
- *              loop: writes back what comes from each until its end, then closes it and calls on_echo_end()
+ *              loop: echoes the data of each until its end, then closes it and calls on_echo_end()
  * WAKE_SPINNING: static void loop_spin(struct loop *);   wait actively, two CPUs are free for it
  */
 

@@ -155,7 +155,7 @@ static void hand_source(int count)
     await_acknowledgement();
 }
 
-/* ---- ours ---- */
+/* ---- this library ---- */
 
 static RLDataRef echo(RLMessagePortRef local, int32_t id, RLDataRef data, void *info)
 {

@@ -90,7 +90,7 @@ def test_pieces_are_smaller_where_the_kernel_has_no_large_block(calls):
 
 
 def test_without_memory_for_a_ring_there_is_none(calls):
-    """The failing mmap calls are those of the client's loader, or come after 20 others."""
+    """The first 20 calls of mmap, which succeed, are those of the loader in the client, and dummy calls in the server."""
     outputs = set()
     for when in range(20, 40):
         done, trace = programs.run_with_faults(calls, "everything", f"mmap:error=ENOMEM:when={when}")

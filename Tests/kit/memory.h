@@ -25,8 +25,8 @@ static UNUSED bool refuses_fork_handlers;
 #if !THREAD_SANITIZED
 #include "../faults/failing-memory.h"
 
-/* The type of pthread_atfork(), of which each library has its own copy. It seldom allocates, but it may fail. It may
- * be called before the constructor. */
+/* The type of the function that pthread_atfork(), a part of each library, calls. It seldom allocates, but it may
+ * fail. Other libraries may call it before the constructor below. */
 typedef int register_atfork(void (*before)(void), void (*parent)(void), void (*child)(void), void *library);
 static register_atfork *libc_register_atfork;
 __attribute__((constructor)) static void find_register_atfork(void)

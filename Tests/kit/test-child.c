@@ -279,7 +279,7 @@ START_TEST(wrong_arguments_are_reported)
 }
 END_TEST
 
-/* A child traced by a debugger that has not been notified of its exit: until then it cannot be waited for. */
+/* Traces the child without ever handling its exit: meanwhile the parent cannot wait for the child. */
 static void trace_child(struct held held, int ready)
 {
     close(held.hold);

@@ -193,8 +193,7 @@ static bool use_connecting(void)
     return calls == 100;
 }
 
-/* Looks up a host with two addresses, which are tried while the stream is in a loop. The worker's thread needs
- * memory. */
+/* Looks up a host with two addresses, tried while the stream is in a loop. The worker's thread needs memory, too. */
 static bool use_look_up(void)
 {
     RLStreamContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};

@@ -14,14 +14,14 @@
  *                                the observers of waiting, which may run the loop
  * leave: W = PENDING             leave(to:): wakeUp() if tookWake                       acq_rel   the outer sleep's goToSleep
  * sleep: sleepLimit = limit      sleepLimit.store(limit), under the same lock           relaxed   see above
- * sleep: limit <= now            no sleep: a pass. `adjusting` may stay in the word     (loop)    the next goToSleep fails on it: one look too many
+ * sleep: limit <= now            no sleep: a pass. `adjusting` may stay in the word     (loop)    the next goToSleep fails on it: one extra check
  * sleep: sleep_as_chosen         goToSleep, wait                                        acq_rel   wake-word.inc.pml
  * sleep: reason                  wakeFromSleep; countWake unless `nothing`              acq_rel   wake-word.inc.pml
  * sleep: sleepLimit = 0          sleepLimit.store(0), without the lock                  relaxed   see above
  * sleep: adjusted                `again`: from the lock on, without a pass              (loop)    -
  * exit: W = AWAKE                wake.reset()                                           acq_rel   later wakers write nothing
  * exit: sum >= 0                 EventDescriptor.drain: reads until all have arrived    kernel    write(wakeDescriptor, 1)
- * exit: closed                   close(wakeDescriptor)                                  kernel    no write comes after this
+ * exit: closed                   close(wakeDescriptor)                                  kernel    no write follows
  *
  * Properties. (1) When the loop falls asleep, and when an adding call returns while it sleeps, the sleep's limit and target account for every item of
  * its mode whose adding call has returned. (2) The loop never sleeps without limit while an adjustment or a wake-up is pending, and never on a wrong

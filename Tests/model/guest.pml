@@ -14,7 +14,7 @@
  * signal: outer = 1              signalHost: write(wakeDescriptor, 1)                   kernel    the host's poll
  * dispatch: saved, S             enter, leave: see wake.pml; then stop.exchange(0)      acq_rel   wake.pml
  * run: take over                 takeOverFromHost, from handleWatchTrouble              (loop)    the host dispatches, and so prepares again
- * leave: wake_up                 leave(to:): wakeUp() if a stop was saved and the host waits       acq_rel   what prepares meanwhile does not look at that stop
+ * leave: wake_up                 leave(to:): wakeUp() if a stop was saved and the host waits       acq_rel   a prepare in the meantime does not check that stop
  * run: hostWaits: no sleep       retryDeadline is past while the host waits             (loop)    -
  *
  * The host's descriptor (outer) is drained in each dispatch, even if it does not seem to be signalled: a thread that decided to end an earlier wait

@@ -6,7 +6,7 @@
  * owner_lock: INSIDE = 1         inside.store(1); compiler barrier                      relaxed   the others' membarrier (no fence of its own)
  * owner_lock: CONTENDED?         contended.load()                                       acquire   other_unlock's contended = 0 (their data)
  * owner_lock: slow path          inside.store(0); compiler barrier; futex wake(inside)  release   the others' inside.load; futex: the kernel's barrier
- *                                ownerWaits.store(1)                                    relaxed   other_lock's look at it
+ *                                ownerWaits.store(1)                                    relaxed   other_lock's check of it
  *                                mutex.lock(); ownerQueued = 1                          acquire   mutex.unlock
  *                                ownerWaits.exchange(0); if 2 futex wake(ownerWaits)    relaxed   other_lock's compare-and-swap, of the same word
  *                                or it begins anew (`retract`, before a slow way that

@@ -9,12 +9,12 @@
  * post: wake_up                  if first { WakeUp }, after unlocking                   acq_rel   wake-word.inc.pml
  * perform                        append only (RLRunLoopPerformFunction: no wake)        (locked)  -
  * drain: inbox != 0              inbox head load: skip the lock if nothing is there     relaxed   take_pending before the pass: its acquire side
- *                                                                                                 sees the append of whoever called that WakeUp
+ *                                                                                                 sees the append that preceded that WakeUp
  * drain: take, wakeOwed = false  take all; wakeOwed = false                             (locked)  post's
  * run                            move on to the next matching task, call it             (loop)    -
  * cancel: had, then inbox = 0    takeIntoHeld: had.store(heldFunctions); then what is   relaxed;  drain: inbox, then had
  *                                in the inbox goes to `held`, nonEmptyFlag.store(0)          release
- * drain: had && held             had.load(), behind nonEmptyFlag.load(); then `held`, under  relaxed;  cancel: who reads its nonEmptyFlag = 0 reads its `had`
+ * drain: had && held             had.load(), after nonEmptyFlag.load(); then `held`, under   relaxed;  cancel: a thread that reads its nonEmptyFlag = 0 also reads its `had`
  *                                the loop's lock                                        acquire
  *
  * Invariant: wakeOwed is true only while some thread is between its append and its WakeUp, or while that WakeUp is still pending in W or being acted

@@ -7,15 +7,15 @@
  *
  * model step                           code step                                                  order    pairs with
  * -----------------------------------  ---------------------------------------------------------  -------  ---------------------------------------------------
- * put: needsDoorbell -> ring_doorbell  sendDoorbell(), if a request went by the socket behind     kernel   the server's take of packets: they come in order
+ * put: needsDoorbell -> ring_doorbell  sendDoorbell(), if a request was sent by the socket after  kernel   the server's take of packets: they arrive in order
  *                                      the last one
  * put: entry = …                       memcpy into the ring                                       plain    published by tail, given back by head
  * put: tail++                          tail.store()                                               seq_cst  server: tail.load() (acquire: the entry); and with the
  *                                                                                                          next step: store here, load there, both ways
  * put: wanted -> ring_doorbell         doorbellWanted.load()                                      seq_cst  server: wanted = 1
- * ring_doorbell: wanted = 0            doorbellWanted.store(0)                                    seq_cst  before the packet is sent: whoever takes that packet has
- *                                                                                                          seen it before it says that it wants another one
- * ring_doorbell: socket!DOORBELL       sendto                                                     kernel   the server's look
+ * ring_doorbell: wanted = 0            doorbellWanted.store(0)                                    seq_cst  before the packet is sent: a server that takes it has
+ *                                                                                                          seen this before it announces that it wants another one
+ * ring_doorbell: socket!DOORBELL       sendto                                                     kernel   the server's check
  * send: socket!REQUEST                 sendto, one more request for the entries that follow       kernel   the server's take of packets
  * take: head != tail                   tail.load()                                                seq_cst  put
  * take: before != requests             an entry waits for the requests that were sent before      (own)    send

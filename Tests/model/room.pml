@@ -8,11 +8,11 @@
  * wait: wakeAt = …               wakeAt.store(), under the senders' lock                seq_cst   look: wakeAt
  * wait: taken                    taken.load(), under the senders' lock                  seq_cst   take: taken + 1
  * wait: park                     futex wait(roomFutex, seen)                            full      wake_all: roomFutex++ (the kernel compares)
- * take: taken + 1                taken.store(), under the receivers' lock               release   wait: taken; until a fence it may lie in the store buffer
- * take: fence                    atomicMemoryFence() behind the last of the list        seq_cst   sleepers++: one of the two sees the other
- * take: unlock                   receivers.unlock()                                     release   behind `taken + 1` in the store buffer
+ * take: taken + 1                taken.store(), under the receivers' lock               release   wait: taken; until a fence it may stay in the store buffer
+ * take: fence                    atomicMemoryFence() after the last of the list         seq_cst   sleepers++: one of the two sees the other
+ * take: unlock                   receivers.unlock()                                     release   after `taken + 1` in the store buffer
  * look: sleepers                 sleepers.load()                                        relaxed   wait: sleepers++
- * look: wakeAt                   wakeAt.load(), compareExchange()                       seq_cst   wait: wakeAt, which is written before the sender looks
+ * look: wakeAt                   wakeAt.load(), compareExchange()                       seq_cst   wait: wakeAt, which is written before the sender checks
  * wake_all: roomFutex++          roomFutex.wrappingAdd(1)                               seq_cst   wait: park
  * wake_all: wake                 futex wake(roomFutex, all)                             full
  *

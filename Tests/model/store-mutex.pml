@@ -11,7 +11,7 @@
  * slow: futex_wait               futex wait(wanted, 1), then from WANTED = 1 again      full      the kernel's barrier
  * unlock: WORD = 0               word.store(0); compiler barrier                        release   try_lock
  * unlock: WANTED?                wanted.load()                                          relaxed   the waiters' membarrier
- * unlock: WANTED = 0             wanted.store(0), if it was 1                           relaxed   the wake behind it
+ * unlock: WANTED = 0             wanted.store(0), if it was 1                           relaxed   the wake after it
  * unlock: futex_wake             futex wake(wanted, 1)                                  full      the kernel's barrier
  *
  * The argument. The membarrier cuts the holder's program in two. If the cut precedes its check of `wanted`, it sees 1 and wakes. If the cut follows

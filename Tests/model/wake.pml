@@ -6,7 +6,7 @@
  * Stop: S = 1                    S.store(1)                                             release   made visible by the WakeUp that follows (W's order)
  * Stop: wake_up                  WakeUp                                                 acq_rel   wake-word.inc.pml
  * entry: saved = S; S = 0        saved = S.exchange(0)                                  acq_rel   one order of S decides which activation a Stop hits
- * pass: take_pending             takePending: see wake-word.inc.pml                     acq_rel   stale wake-ups too: the first pass looks anyway
+ * pass: take_pending             takePending: see wake-word.inc.pml                     acq_rel   stale wake-ups too: the first pass checks anyway
  * pass: S -> leave               S.load()                                               acquire   Stop's store, through W.exchange(awake) just before
  * go_to_sleep, awake             see wake-word.inc.pml
  * leave: S = saved               S.exchange(saved)                                      acq_rel   one order of S: a Stop up to here is absorbed
