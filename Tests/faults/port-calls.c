@@ -51,7 +51,7 @@ static RLStringRef name;
 static void serve(int ready)
 {
     CHECK(prctl(PR_SET_PDEATHSIG, SIGKILL) == 0);
-    /* strace counts calls per process: these calls absorb faults that the other process's loader would not survive. */
+    /* strace counts calls per process. The faults begin after 20 calls, to spare the client's loader: make 20 here. */
     for (int i = 0; i < 20; i++)
         munmap(mmap(NULL, 1, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0), 1);
     RLMessagePortRef port = NULL;

@@ -48,7 +48,7 @@ static void look_without_searching(UNUSED void *info)
     RLRelease(told.object);
 }
 
-/* Entries of the directory cannot be accessed until its mode is changed. */
+/* The directory's parent (`..`) cannot be looked up until the directory's mode is changed. */
 START_TEST(a_directory_that_may_not_be_searched_is_watched)
 {
     ck_assert_int_eq(run_in_child(look_without_searching, _i == 0 ? "" : "root"), 0);

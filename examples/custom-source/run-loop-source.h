@@ -11,8 +11,8 @@ typedef struct RunLoopSource RunLoopSource;
 /* Handles one command, on the thread of the source's loop. `data` is valid during the call. */
 typedef void (*CommandHandler)(RunLoopSource *source, long command, const char *data, void *info);
 
-/* Is notified when the source is added to a loop and when it leaves it: the role of the guide's application
- * delegate. Both functions are called on `loop` with a RunLoopContext. */
+/* A client, which is notified when the source is added to a loop and when it leaves it: the role of the guide's
+ * application delegate. Both functions are called on `loop` with a RunLoopContext. */
 typedef struct Client {
     RLRunLoopRef loop;
     RLRunLoopFunction registerSource; /* posted; the function takes ownership of the context and frees it */

@@ -262,8 +262,7 @@ static int parseArguments(Demo *demo, int count, char **arguments)
 
 int main(int count, char **arguments)
 {
-    static Demo demo = {.inputName = "-",
-                        .workerCount = defaultWorkers}; /* static: zeroed, and too large for a stack */
+    static Demo demo = {.inputName = "-", .workerCount = defaultWorkers}; /* zeroed, and large for a stack */
     signal(SIGPIPE, SIG_IGN); /* a closed stdout makes printf fail instead of ending the program */
     if (!fillStandardStreams())
         return exitWrong;
