@@ -12,10 +12,10 @@
  *                                                                                                 sees the append that preceded that WakeUp
  * drain: take, wakeOwed = false  take all; wakeOwed = false                             (locked)  post's
  * run                            move on to the next matching task, call it             (loop)    -
- * cancel: had, then inbox = 0    takeIntoHeld: had.store(heldFunctions); then what is   relaxed;  drain: inbox, then had
- *                                in the inbox goes to `held`, nonEmptyFlag.store(0)          release
- * drain: had && held             had.load(), after nonEmptyFlag.load(); then `held`, under   relaxed;  cancel: a thread that reads its nonEmptyFlag = 0 also reads its `had`
- *                                the loop's lock                                        acquire
+ * cancel: had, then inbox = 0    takeIntoHeld: everUsed.store(… | heldFunctions); then  relaxed;  drain: inbox, then had
+ *                                the inbox's functions go to `held`, nonEmptyFlag.store(0) release
+ * drain: had && held             everUsed.load(), after nonEmptyFlag.load(); then        relaxed;  cancel: a thread that reads its nonEmptyFlag = 0 also reads its `had`
+ *                                `held`, under the loop's lock                          acquire
  *
  * Invariant: wakeOwed is true only while some thread is between its append and its WakeUp, or while that WakeUp is still pending in W or being acted
  * on. So a post that finds it true may rely on that other thread, which has released the lock and has only its WakeUp left to do. Until it does that,
