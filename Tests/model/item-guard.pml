@@ -1,15 +1,15 @@
-/* Locking an item whose lock changes: `guard` says which loop's lock guards it at the moment. (owner-lock.pml shows that those locks work.) Code:
- * Sources/RunLoopCore/Item, on top of Sources/RunLoopCore/Platform/OwnerLock.swift.
+/* Locking an item whose lock changes: `guard`, in the code the item's owner, says which loop's lock guards it at the moment. (owner-lock.pml shows that
+ * those locks work.) Code: Sources/RunLoopCore/Object/ItemHeader.swift, on top of Sources/RunLoopCore/Platform/OwnerLock.swift.
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
- * use: g = guard                 g = item.guard.load()                                  acquire   move's store: the lock g points at is initialised
+ * use: g = guard                 g = item.owner                                         acquire   move's store: the lock that g points to is initialized
  * use: lock(g)                   g.lock()                                               acquire   unlock
- * use: guard != g                item.guard.load() != g: unlock, try again              relaxed   guard leaves g only under lock g, so under lock g
+ * use: guard != g                item.owner != g: unlock, try again                     acquire   relaxed would do: guard leaves g only under lock g, so under lock g
  *                                                                                                 this load cannot be stale
- * move: lock both                the lock with the lower index first, then the other    acquire   unlock
- * move: guard != g               as in use                                              relaxed   as in use
- * move: guard = target           item.guard.store(target)                               release   use's first load
+ * move: lock both                the lock with the lower address first, then the other  acquire   unlock
+ * move: guard != g               as in use                                              acquire   as in use
+ * move: guard = target           item.setOwner(target)                                  release   use's first load
  *
  * `item` stands for the fields of the item, `list` for a structure of the loop that contains it (heap, list, bitmap). Under lock L a thread may
  * access list[L] and the items whose guard is L. Moving an item accesses both lists, and so requires both locks (MUTANT_MOVE_UNDER_ONE_LOCK accesses
