@@ -311,11 +311,11 @@ START_TEST(wrong_options_are_reported)
     wrong = right, wrong.flags = 8;
     assert_reports(spawn_wrong, SPAWN "unknown flag");
     wrong = right, wrong.input = kRLChildOutput;
-    assert_reports(spawn_wrong, SPAWN "input is neither a descriptor nor a constant for it");
+    assert_reports(spawn_wrong, SPAWN "input is neither a descriptor nor a kRLChild constant");
     wrong = right, wrong.error = -4;
-    assert_reports(spawn_wrong, SPAWN "error is neither a descriptor nor a constant for it");
+    assert_reports(spawn_wrong, SPAWN "error is neither a descriptor nor a kRLChild constant");
     ck_assert_ptr_nonnull(spawn(&right));
-    assert_reports(take_wrong_pipe, "runloop: RLChildCreatePipe: descriptor: out of bounds");
+    assert_reports(take_wrong_pipe, "runloop: RLChildCreatePipe: descriptor: must be 0, 1 or 2");
     add(watcher.object);
     run_until_finished();
     RLRelease(watcher.object);

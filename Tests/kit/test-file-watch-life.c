@@ -355,9 +355,9 @@ static void without_function(void) { ck_assert(!RLFileWatchCreate(NULL, root_pat
 
 START_TEST(mistakes_are_reported)
 {
-    assert_reports(without_paths, "runloop: RLFileWatchCreate: paths: NULL, or none, or an empty one");
-    assert_reports(with_no_path, "runloop: RLFileWatchCreate: paths: NULL, or none, or an empty one");
-    assert_reports(with_empty_path, "runloop: RLFileWatchCreate: paths: NULL, or none, or an empty one");
+    assert_reports(without_paths, "runloop: RLFileWatchCreate: paths: NULL, empty, or contains an empty path");
+    assert_reports(with_no_path, "runloop: RLFileWatchCreate: paths: NULL, empty, or contains an empty path");
+    assert_reports(with_empty_path, "runloop: RLFileWatchCreate: paths: NULL, empty, or contains an empty path");
     assert_reports(with_negative_latency, "runloop: RLFileWatchCreate: latency: negative or not a number");
     assert_reports(with_unknown_flag, "runloop: RLFileWatchCreate: flags: unknown flag");
     assert_reports(without_function, "runloop: RLFileWatchCreate: callout: expected a function, got NULL");

@@ -177,21 +177,21 @@ START_TEST(signals_that_cannot_be_watched_are_refused_with_a_reason)
     for (size_t i = 0; i < sizeof synchronous / sizeof *synchronous; i++) {
         refused = synchronous[i];
         assert_reports(create_refused,
-                       CREATE "number: a signal of the instruction that is executed: it would be executed again");
+                       CREATE "number: a synchronous signal: the faulting instruction would be executed again");
         ck_assert_int_eq(errno, EINVAL);
     }
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         refused = wrong[i];
-        assert_reports(create_refused, CREATE "number: no signal");
+        assert_reports(create_refused, CREATE "number: not a signal number");
     }
     refused = SIGKILL;
-    assert_reports(create_refused, CREATE "number: a signal that cannot be caught");
+    assert_reports(create_refused, CREATE "number: SIGKILL and SIGSTOP cannot be caught");
     refused = SIGCHLD;
-    assert_reports(create_refused, CREATE "number: several ends of children make one SIGCHLD: use RLChildCreate");
+    assert_reports(create_refused, CREATE "number: one SIGCHLD may stand for several children; use RLChildCreate");
     refused = SIGABRT;
-    assert_reports(create_refused, CREATE "number: abort() ends the process whatever a handler does");
+    assert_reports(create_refused, CREATE "number: abort() terminates the process even if a handler returns");
     refused = 33;
-    assert_reports(create_refused, CREATE "number: a signal that the C library uses");
+    assert_reports(create_refused, CREATE "number: reserved by the C library");
 }
 END_TEST
 
@@ -227,7 +227,7 @@ START_TEST(without_a_handler_a_report_is_a_line_on_stderr)
     char said[256];
     refused = SIGKILL;
     capture_stderr(create_refused_without_handler, said, sizeof said);
-    ck_assert_str_eq(said, CREATE "number: a signal that cannot be caught\n");
+    ck_assert_str_eq(said, CREATE "number: SIGKILL and SIGSTOP cannot be caught\n");
 }
 END_TEST
 

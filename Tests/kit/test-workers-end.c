@@ -251,7 +251,7 @@ static void cancel_workers(void) { ck_assert(!RLWorkCancel(workers)); }
 START_TEST(wrong_arguments_are_reported)
 {
     for (limit = -1; limit <= 1025; limit += limit == 0 ? 1025 : 1)
-        assert_reports(create_workers, "runloop: RLWorkersCreate: limit: not from 1 to 1024");
+        assert_reports(create_workers, "runloop: RLWorkersCreate: limit: must be from 1 to 1024");
     assert_reports(create_work, "runloop: RLWorkCreate: function: expected a function, got NULL");
     assert_reports(create_version, "runloop: RLWorkCreate: context: version must be 0");
     assert_reports(submit_workers, "runloop: RLWorkersSubmit: work: expected RLWork, got RLWorkers");

@@ -27,9 +27,9 @@ struct ChildSpawn {
         if options.program == nil { return "program is NULL" }
         if options.arguments == nil { return "arguments is NULL" }
         if options.flags & ~flags != 0 { return "unknown flag" }
-        if options.input < lowest { return "input is neither a descriptor nor a constant for it" }
-        if options.output < lowest { return "output is neither a descriptor nor a constant for it" }
-        if options.error < Int32(kRLChildOutput) { return "error is neither a descriptor nor a constant for it" }
+        if options.input < lowest { return "input is neither a descriptor nor a kRLChild constant" }
+        if options.output < lowest { return "output is neither a descriptor nor a kRLChild constant" }
+        if options.error < Int32(kRLChildOutput) { return "error is neither a descriptor nor a kRLChild constant" }
         return nil
     }
 

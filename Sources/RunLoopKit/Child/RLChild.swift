@@ -74,7 +74,7 @@ public func RLChildCreatePipe(
 ) -> OpaquePointer? {
     guard let child = borrow(child, "RLChildCreatePipe") else { return nil }
     guard 0...2 ~= descriptor else {
-        Misuse.report("RLChildCreatePipe", "descriptor", "out of bounds")
+        Misuse.report("RLChildCreatePipe", "descriptor", "must be 0, 1 or 2")
         return nil
     }
     let end = child.pointee.pipes.take(descriptor)

@@ -11,7 +11,7 @@ public func RLFileWatchCreate(
     _ callout: RLFileWatchCallBack?, _ context: UnsafePointer<RLFileWatchContext>?
 ) -> OpaquePointer? {
     guard let paths, hasOnlyPaths(paths) else {
-        Misuse.report("RLFileWatchCreate", "paths", "NULL, or none, or an empty one")
+        Misuse.report("RLFileWatchCreate", "paths", "NULL, empty, or contains an empty path")
         return nil
     }
     guard latency >= 0 else {

@@ -79,7 +79,7 @@ struct HandlerPlace: ~Copyable {
         guard linux_get_action(number, &current) == 0, linux_action_is(&current, handler) == 0 else { return nil }
         guard let before = kept(&current) else { return "out of memory: the signal is not caught" }
         let layer = isPresent.load(ordering: .relaxed) ? layers.load(ordering: .relaxed) : 0
-        if layer == Self.layerLimit { return "too many handlers over each other: the signal is not caught" }
+        if layer == Self.layerLimit { return "too many chained handlers: the signal is not caught" }
         before.pointee.isUsedUp.store(false, ordering: .relaxed)
         isPresent.store(true, ordering: .relaxed)
         replaced?[layer].store(UInt(bitPattern: before), ordering: .sequentiallyConsistent)

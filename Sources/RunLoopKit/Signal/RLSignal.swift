@@ -8,13 +8,13 @@ import CRunLoopKit
 /// Returns why a signal cannot be watched; nil if it can.
 private func refusal(_ number: Int32) -> Name? {
     switch number {
-    case SIGKILL, SIGSTOP: "a signal that cannot be caught"
-    case SIGCHLD: "several ends of children make one SIGCHLD: use RLChildCreate"
-    case SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS: "a signal of the instruction that is executed: it would be executed again"
-    case SIGABRT: "abort() ends the process whatever a handler does"
-    case 32..<linux_first_realtime_signal(): "a signal that the C library uses"
+    case SIGKILL, SIGSTOP: "SIGKILL and SIGSTOP cannot be caught"
+    case SIGCHLD: "one SIGCHLD may stand for several children; use RLChildCreate"
+    case SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS: "a synchronous signal: the faulting instruction would be executed again"
+    case SIGABRT: "abort() terminates the process even if a handler returns"
+    case 32..<linux_first_realtime_signal(): "reserved by the C library"
     case 1...linux_last_signal(): nil
-    default: "no signal"
+    default: "not a signal number"
     }
 }
 

@@ -75,7 +75,7 @@ extension SignalWatchPointer {
         KitLock.lock()
         let (isDone, released) = pointee.loops.change(loop, by: modes) { caught.pointee.awaitHandlers() }
         let isInLoop = !pointee.loops.isEmpty
-        var problem: Name? = isDone ? nil : "out of memory: signals do not wake this loop"
+        var problem: Name? = isDone ? nil : "out of memory: signals will not wake this loop"
         if isInLoop != pointee.isListed {
             pointee.isListed = isInLoop
             if isInLoop { problem = caught.pointee.add(self) ?? problem } else { caught.pointee.remove(self) }

@@ -187,7 +187,7 @@ extension HostResolvePointer {
         if let timer { RLRunLoopTimerSetKeepsModeRunning(timer, 0) }
         let new = timer.flatMap { makePlace(loop, $0) }
         if new == nil {
-            Misuse.warn("RLHostResolve", "RLRunLoopAddSource", "out of memory: there is no time limit")
+            Misuse.warn("RLHostResolve", "RLRunLoopAddSource", "out of memory: the timeout will not apply")
             if let timer { RLRelease(UnsafeRawPointer(timer)) }
         }
         return new

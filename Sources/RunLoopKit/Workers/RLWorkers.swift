@@ -7,7 +7,7 @@ import CRunLoopKit
 @implementation @c
 public func RLWorkersCreate(_ allocator: OpaquePointer?, _ limit: Int) -> OpaquePointer? {
     guard 1...1024 ~= limit else {
-        Misuse.report("RLWorkersCreate", "limit", "not from 1 to 1024")
+        Misuse.report("RLWorkersCreate", "limit", "must be from 1 to 1024")
         return nil
     }
     return ForkHandlers.prepare() ? Workers.create(limit) : nil

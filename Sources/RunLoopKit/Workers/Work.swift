@@ -149,7 +149,7 @@ extension WorkPointer {
         let (isDone, released) = pointee.loops.change(loop, by: modes) {}
         KitLock.unlock()
         if let released { RLRelease(UnsafeRawPointer(released)) }
-        if !isDone { Misuse.warn("RLWork", "RLRunLoopAddSource", "out of memory: the end of the work does not wake this loop") }
+        if !isDone { Misuse.warn("RLWork", "RLRunLoopAddSource", "out of memory: completion of the work will not wake this loop") }
     }
 
     /// Frees the work item, as its source is freed. Calls user code.
