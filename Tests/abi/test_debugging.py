@@ -282,7 +282,7 @@ def test_an_exception_that_leaves_a_callback_ends_the_process(installed, tmp_pat
     program = build(installed, tmp_path, EXCEPTION, "g++")
     result = run(program, "throws")
     assert (result.returncode, result.stdout) == (-signal.SIGABRT, "")
-    assert re.fullmatch(r"runloop: an exception left a callback .*RLBase\.h.*\n", result.stderr)
+    assert re.fullmatch(r"runloop: an exception escaped from a run loop callback; .*RLBase\.h.*\n", result.stderr)
 
 
 def test_an_exception_that_is_caught_in_the_callback_is_no_affair_of_the_library(installed, tmp_path):
@@ -300,7 +300,7 @@ def test_the_end_of_a_thread_unwinds_through_the_library(installed, tmp_path):
 def test_a_jump_out_of_a_callback_ends_the_process(installed, tmp_path, where):
     result = run(build(installed, tmp_path, JUMP), where)
     assert (result.returncode, result.stdout) == (-signal.SIGABRT, "" if where == "nested" else "left\n")
-    assert re.fullmatch(r"runloop: longjmp left a callback .*RLBase\.h.*\n", result.stderr)
+    assert re.fullmatch(r"runloop: longjmp left a run loop callback; .*RLBase\.h.*\n", result.stderr)
 
 
 @pytest.fixture(scope="module")

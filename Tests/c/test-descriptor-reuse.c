@@ -72,7 +72,7 @@ START_TEST(a_socket_on_a_number_that_was_closed_is_a_new_one)
     reuse_number();
     sock_open(&new, ends[0], kRLSocketDataCallBack);
     assert_misuse("RLSocketCreateWithNative", "socket",
-                  "another socket had this descriptor, which was closed before that socket was invalidated");
+                  "descriptor was closed while another socket used it; invalidate a socket before closing its descriptor");
     ck_assert_int_eq(lifetime_held(&life), 0);
     if (past != RELEASED) {
         ck_assert_ptr_ne(new.object, old);
@@ -218,7 +218,7 @@ START_TEST(a_socket_on_another_file_of_a_kind_is_a_new_one)
     reuse_file(kind, fd);
     sock_open(&new, fd, kRLSocketWriteCallBack);
     assert_misuse("RLSocketCreateWithNative", "socket",
-                  "another socket had this descriptor, which was closed before that socket was invalidated");
+                  "descriptor was closed while another socket used it; invalidate a socket before closing its descriptor");
     ck_assert_ptr_ne(new.object, old.object);
     ck_assert(!RLSocketIsValid(old.object));
     ck_assert(is_of_file(new.object, new.object));

@@ -170,7 +170,7 @@ static int32_t ask_and_go_on(RLMessagePortRef port)
 
 static int32_t (*const ways[])(RLMessagePortRef) = {ask_without_reply, ask_and_wait, ask_alone, ask_and_go_on};
 
-/* The result is not "the server went away before it replied", so the request may safely be sent to another server. */
+/* The result is not "the server went away before replying", so the request may safely be sent to another server. */
 START_TEST(request_to_a_dead_server_was_not_sent)
 {
     pid_t child;

@@ -287,9 +287,9 @@ START_TEST(mistakes_are_reported)
     serve(&server, NAME, answer, NULL);
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
     ck_assert_int_eq(ask(server.port, 1, "x", 0, NULL, NULL), kRLMessagePortTransportError);
-    assert_misuse("RLMessagePortSendRequest", "remote", "is a local port");
+    assert_misuse("RLMessagePortSendRequest", "remote", "must be a remote port");
     ck_assert_int_eq(ask(remote, 1, "x", 0, kRLRunLoopCommonModes, NULL), kRLMessagePortTransportError);
-    assert_misuse("RLMessagePortSendRequest", "replyMode", "kRLRunLoopCommonModes is not a single mode");
+    assert_misuse("RLMessagePortSendRequest", "replyMode", "must be a single mode, not kRLRunLoopCommonModes");
     ck_assert_int_eq(ask(remote, 1, "x", NAN, MODE, NULL), kRLMessagePortTransportError);
     assert_misuse("RLMessagePortSendRequest", "rcvTimeout", "not a number");
     ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, NAME, NULL, NULL, NULL));
@@ -297,11 +297,11 @@ START_TEST(mistakes_are_reported)
     ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NULL));
     assert_misuse("RLMessagePortCreateRemote", "name", "expected RLString, got NULL");
     ck_assert_ptr_null(RLMessagePortCopyRequest(server.port));
-    assert_misuse("RLMessagePortCopyRequest", "local", "not called from its callback");
+    assert_misuse("RLMessagePortCopyRequest", "local", "must be called from this port's callback");
     ck_assert(RLMessagePortGetRemainingTime(server.port) == 0);
-    assert_misuse("RLMessagePortGetRemainingTime", "local", "not called from its callback");
+    assert_misuse("RLMessagePortGetRemainingTime", "local", "must be called from this port's callback");
     ck_assert(!RLMessagePortGetPeerCredentials(server.port, NULL, NULL, NULL));
-    assert_misuse("RLMessagePortGetPeerCredentials", "local", "not called from its callback");
+    assert_misuse("RLMessagePortGetPeerCredentials", "local", "must be called from this port's callback");
     RLMessagePortSetCapacity(server.port, 0);
     assert_misuse("RLMessagePortSetCapacity", "capacity", "not positive");
     RLMessagePortContext context = {.version = 2};

@@ -65,7 +65,7 @@ START_TEST(names_have_limits)
     RLRelease(name);
     name = RLStringCreateWithBytes(NULL, (const uint8_t *)"a\0b", 3, kRLStringEncodingUTF8, 0);
     ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, name, answer, NULL, NULL));
-    assert_misuse("RLMessagePortCreateLocal", "name", "contains a 0 byte");
+    assert_misuse("RLMessagePortCreateLocal", "name", "contains a NUL byte");
     RLRelease(name);
     ck_assert_ptr_null(RLMessagePortCreateLocal(NULL, RLSTR(""), answer, NULL, NULL));
     assert_misuse("RLMessagePortCreateLocal", "name", "empty");

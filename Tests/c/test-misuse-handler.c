@@ -210,7 +210,7 @@ START_TEST(what_another_library_reports_goes_where_ours_goes)
     ck_assert_int_eq(errno, EINVAL);
     assert_misuse("OtherCreate", "size", "negative");
     RLReportError("OtherRun", NULL, "none is left", 0);
-    assert_misuse("RLReportError", "function", "a string is NULL");
+    assert_misuse("RLReportError", "parameter", "NULL");
     ck_assert_str_eq(standard_error_of(report_a_mistake_without_handler), "runloop: OtherCreate: size: negative\n");
 }
 END_TEST

@@ -142,7 +142,7 @@ START_TEST(mistakes_are_reported_with_the_name_that_was_called)
     ck_assert_int_eq(RLRunLoopRunInModeAsCF(NULL, 60, 0), kRLRunLoopRunFinished);
     assert_misuse("RLRunLoopRunInModeAsCF", "mode", NULL);
     ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopCommonModes, 60, 0), kRLRunLoopRunFinished);
-    assert_misuse("RLRunLoopRunInModeAsCF", "mode", "kRLRunLoopCommonModes is not a single mode");
+    assert_misuse("RLRunLoopRunInModeAsCF", "mode", "must be a single mode, not kRLRunLoopCommonModes");
     ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, NAN, 0), kRLRunLoopRunTimedOut);
     assert_misuse("RLRunLoopRunInModeAsCF", "seconds", "not a number");
 }

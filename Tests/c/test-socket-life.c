@@ -259,7 +259,7 @@ START_TEST(wrong_arguments)
     ck_assert_ptr_null(RLSocketCreateWithSocketSignature(NULL, NULL, 0, NULL, NULL));
     assert_misuse("RLSocketCreateWithSocketSignature", "signature", NULL);
     ck_assert_ptr_null(RLSocketCreateWithSocketSignature(NULL, &signature, 0, NULL, NULL));
-    assert_misuse("RLSocketCreateWithSocketSignature", "signature's address", NULL);
+    assert_misuse("RLSocketCreateWithSocketSignature", "signature->address", NULL);
     ck_assert_ptr_null(RLSocketCreateConnectedToSocketSignature(NULL, NULL, 0, NULL, NULL, 0));
     assert_misuse("RLSocketCreateConnectedToSocketSignature", "signature", NULL);
     signature.address = ten_bytes;

@@ -152,7 +152,7 @@ static void ask_in_every_way(RLMessagePortRef remote)
 /* The error handler: a server without memory reports which client it disconnects. */
 static void say_nothing_else(const char *message, void *info)
 {
-    if (strstr(message, "is disconnected: no memory") == NULL)
+    if (strstr(message, "was disconnected: no memory") == NULL)
         no_mistake(message, info);
 }
 

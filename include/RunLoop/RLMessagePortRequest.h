@@ -66,8 +66,8 @@ enum {
     kRLMessagePortBecameInvalidError = -5 /**< It was sent, at least in part; the server ended before it replied. */
 };
 
-/** Returns a text for a result, such as "no reply in time", for human readers. It is never NULL; an unknown number has
- *  a text that says so.
+/** Returns a text for a result, such as "timed out waiting for a reply", for human readers. It is never NULL; an
+ *  unknown number has a text that says so.
  *  @param result  one of the six, or any other number.
  *  Ownership: a constant; do not free it. */
 RL_EXPORT const char *RLMessagePortResultGetText(int32_t result);

@@ -193,7 +193,7 @@ private func end(callout: UInt, _ context: ClientContext, _ info: UnsafeMutableR
 private func end(_ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ text: inout TextBuffer) {
     text.append(" info=")
     if let handle = context.description(of: info),
-        let description: StringPointer = Handle.borrow(handle, "RLCopyDescription", "the result of copyDescription")
+        let description: StringPointer = Handle.borrow(handle, "RLCopyDescription", "result of copyDescription")
     {
         text.append(description.pointee.bytes, description.count)
         description.release()

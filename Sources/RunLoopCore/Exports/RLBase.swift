@@ -190,7 +190,9 @@ public func RLSetErrorHandler(
 public func RLReportError(
     _ function: UnsafePointer<CChar>?, _ parameter: UnsafePointer<CChar>?, _ problem: UnsafePointer<CChar>?, _ isMisuse: UInt8
 ) {
-    guard let function, let parameter, let problem else { return Misuse.report("RLReportError", "function", "a string is NULL") }
+    guard let function, let parameter, let problem else {
+        return Misuse.report("RLReportError", function == nil ? "function" : parameter == nil ? "parameter" : "problem", "NULL")
+    }
     if isMisuse != 0 { return Misuse.report(Name(function), Name(parameter), Name(problem)) }
     Misuse.warn(Name(function), Name(parameter), Name(problem), "")
 }

@@ -17,7 +17,7 @@ private func borrowName(_ name: OpaquePointer?, _ function: Name) -> StringPoint
         return nil
     }
     if strlen(UnsafeRawPointer(name.pointee.bytes).assumingMemoryBound(to: CChar.self)) != name.count {
-        Misuse.report(function, "name", "contains a 0 byte")
+        Misuse.report(function, "name", "contains a NUL byte")
         return nil
     }
     if name.count > Frame.nameLimit {

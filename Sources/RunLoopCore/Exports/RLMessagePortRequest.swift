@@ -23,7 +23,7 @@ private struct Call {
             return nil
         }
         if !port.pointee.isRemote {
-            Misuse.report(function, "remote", "is a local port")
+            Misuse.report(function, "remote", "must be a remote port")
             return nil
         }
         guard let loop = Registry.current else { return nil }
@@ -37,7 +37,7 @@ private struct Call {
 private func borrowMode(_ mode: OpaquePointer?, _ function: Name, _ parameter: Name) -> StringPointer? {
     guard let mode: StringPointer = Handle.borrow(mode, function, parameter) else { return nil }
     if mode == ModeName.default || !mode.isCommonModes { return mode }
-    Misuse.report(function, parameter, "kRLRunLoopCommonModes is not a single mode")
+    Misuse.report(function, parameter, "must be a single mode, not kRLRunLoopCommonModes")
     return nil
 }
 
@@ -86,11 +86,11 @@ public func RLMessagePortResultGetText(_ result: Int32) -> UnsafePointer<CChar>!
     let text: StaticString =
         switch RequestResult(rawValue: result) {
         case .success: "success"
-        case .sendTimeout: "no room in the server's queue in time"
-        case .receiveTimeout: "no reply in time"
+        case .sendTimeout: "timed out waiting for room in the server's queue"
+        case .receiveTimeout: "timed out waiting for a reply"
         case .isInvalid: "the server is gone"
-        case .transportError: "too large, a failure of the system, or no answer from the server"
-        case .becameInvalid: "the server went away before it replied"
+        case .transportError: "request too large, system error, or the server will not reply"
+        case .becameInvalid: "the server went away before replying"
         case nil: "unknown result"
         }
     return UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
@@ -105,7 +105,7 @@ private func borrow(_ request: OpaquePointer?, _ function: Name) -> RequestPoint
 private func current(_ local: OpaquePointer?, _ function: Name) -> RequestPointer? {
     guard let port: MessagePortPointer = Handle.borrow(local, function, "local") else { return nil }
     if let request = port.currentRequest { return request }
-    Misuse.report(function, "local", "not called from its callback")
+    Misuse.report(function, "local", "must be called from this port's callback")
     return nil
 }
 

@@ -40,7 +40,7 @@ public func RLRunLoopCopyAllModes(_ rl: OpaquePointer?) -> OpaquePointer? {
 @implementation @c
 public func RLRunLoopAddCommonMode(_ rl: OpaquePointer?, _ mode: OpaquePointer?) {
     guard let loop = borrowLoop(rl, "RLRunLoopAddCommonMode"), let name = borrowMode(mode, "RLRunLoopAddCommonMode") else { return }
-    if name.isCommonModes { return Misuse.report("RLRunLoopAddCommonMode", "mode", "kRLRunLoopCommonModes is not a single mode") }
+    if name.isCommonModes { return Misuse.report("RLRunLoopAddCommonMode", "mode", "must be a single mode, not kRLRunLoopCommonModes") }
     loop.addCommonMode(name)
 }
 
@@ -108,7 +108,7 @@ private func run(
 ) -> RunResult {
     guard let name = borrowMode(mode, function) else { return .finished }
     if name.isCommonModes {
-        Misuse.report(function, "mode", "kRLRunLoopCommonModes is not a single mode")
+        Misuse.report(function, "mode", "must be a single mode, not kRLRunLoopCommonModes")
         return .finished
     }
     if seconds.isNaN { Misuse.report(function, "seconds", "not a number") }
@@ -164,7 +164,7 @@ public func RLRunLoopAddSource(_ rl: OpaquePointer?, _ source: OpaquePointer?, _
         let name = borrowMode(mode, "RLRunLoopAddSource"), Registry.current != nil
     else { return }
     if loop.add(source, in: name), source.hasDescriptor, loop.isBroken(source) {
-        Misuse.report("RLRunLoopAddSource", "source", "its descriptor cannot be watched")
+        Misuse.report("RLRunLoopAddSource", "source", "its descriptor is not open or cannot be polled")
     }
 }
 

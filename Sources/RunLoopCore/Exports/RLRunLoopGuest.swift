@@ -8,7 +8,7 @@ import CRunLoop
 private func borrowSingleMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? {
     guard let name = borrowMode(mode, function) else { return nil }
     if !name.isCommonModes { return name }
-    Misuse.report(function, "mode", "kRLRunLoopCommonModes is not a single mode")
+    Misuse.report(function, "mode", "must be a single mode, not kRLRunLoopCommonModes")
     return nil
 }
 
@@ -18,7 +18,7 @@ public func RLRunLoopPrepareGuest(_ mode: OpaquePointer?, _ options: UInt, _ sta
     guard let state, state.pointee.version == 0,
         options & ~UInt(kRLRunLoopGuestTimerInDescriptor | kRLRunLoopGuestNew) == 0
     else {
-        Misuse.report("RLRunLoopPrepareGuest", "state", "NULL or of an unknown version, or the options have unknown bits")
+        Misuse.report("RLRunLoopPrepareGuest", "state", "must not be NULL and must have version 0, and options must have no unknown bits")
         return 0
     }
     guard let loop = Registry.current else { return 0 }

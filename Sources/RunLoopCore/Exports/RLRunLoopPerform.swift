@@ -64,9 +64,9 @@ private func arrayOfModes(_ set: TablePointer, _ name: Name) -> ArrayPointer? {
 }
 
 private func areModes(_ values: UnsafePointer<UnsafeRawPointer?>, _ count: Int, _ name: Name) -> Bool {
-    if count == 0 { Misuse.report(name, "modes", "contains no mode") }
+    if count == 0 { Misuse.report(name, "modes", "empty") }
     for index in 0..<count where Handle.kind(of: values[index]) != .string {
-        Misuse.report(name, "modes", expected: "modes of RLString", got: values[index])
+        Misuse.report(name, "modes", expected: "only RLString elements", got: values[index])
         return false
     }
     return count > 0

@@ -31,7 +31,7 @@ public func RLRunLoopSourceCreate(
             perform: version1.perform)
         getPort = version1.getPort
         if getPort == nil {
-            Misuse.report("RLRunLoopSourceCreate", "context", "version 1 without getPort")
+            Misuse.report("RLRunLoopSourceCreate", "context", "version 1 requires getPort")
             return nil
         }
     default:

@@ -104,7 +104,7 @@ private func create(
         Misuse.report(function, "signature", expected: "a signature", got: nil)
         return nil
     }
-    guard let client = loadContext(context, function), let address = borrowData(signature.address, function, "signature's address"),
+    guard let client = loadContext(context, function), let address = borrowData(signature.address, function, "signature->address"),
         let socket = create(signature.protocolFamily, signature.socketType, signature.protocol, callBackTypes, callout, client)
     else { return nil }
     let outcome = seconds.map { socket.connect(to: address, seconds: $0) } ?? socket.setAddress(address)

@@ -255,7 +255,7 @@ extension RunLoopPointer {
         if hasLost {
             preservingSystemError {
                 Misuse.report(
-                    "RLRunLoop", "source", "its descriptor cannot be watched: perhaps it was closed before the source was invalidated")
+                    "RLRunLoop", "source", "its descriptor can no longer be watched; it may have been closed before the source was invalidated")
             }
         }
     }

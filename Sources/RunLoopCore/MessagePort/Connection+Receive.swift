@@ -241,7 +241,7 @@ extension ConnectionPointer {
     private func end(_ packet: ReceivedPacket) -> Bool {
         if packet.ending == .closed { handlePeerClosed() }
         if packet.ending == .full { waitForMemory() }
-        if packet.ending == .violation { disconnect(because: "is disconnected: it sent an invalid packet") }
+        if packet.ending == .violation { disconnect(because: "was disconnected because it sent an invalid packet") }
         return false
     }
 

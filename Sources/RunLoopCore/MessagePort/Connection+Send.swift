@@ -107,7 +107,7 @@ extension ConnectionPointer {
     /// requests must not be lost silently, so for one of those this closes the connection. Call without a lock held; may call user code.
     func reject(_ frame: Frame) {
         if frame.id == 0 {
-            disconnect(because: "is disconnected: no memory or file descriptor to receive its request")
+            disconnect(because: "was disconnected: no memory or file descriptor left to receive its request")
         } else {
             sendDropped(frame.id)
         }

@@ -84,7 +84,7 @@ extension MessagePortPointer {
         loop.popCleanup(level)
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?
-        if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "the result") }
+        if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "return value") }
         if !request.pointee.isTaken { _ = request.reply(reply) }
         reply?.release()
         endCallInlined(request)

@@ -39,7 +39,7 @@ enum Misuse {
             } else if let kind = Handle.kind(of: handle) {
                 kind.name
             } else {
-                "something that is not a live object"
+                "an invalid or freed pointer"
             }
         TextBuffer.build { text in
             begin(&text, function, parameter)
@@ -103,7 +103,7 @@ enum Misuse {
         if let setting = getenv("RUNLOOP_MISUSE") {
             if strcmp(setting, "abort") == 0 { abort() }
             if setting.pointee != 0 && !hasReportedSetting.exchange(true, ordering: .relaxed) {
-                warn("RUNLOOP_MISUSE", Name(setting), "unknown value ignored; the only known one is abort", "")
+                warn("RUNLOOP_MISUSE", Name(setting), "unknown value ignored; the only valid value is abort", "")
             }
         }
         systemError = EINVAL

@@ -189,7 +189,7 @@ enum Membarrier {
     private static func runWithout() {
         if linux_membarrier_global() == 0 || visitProcessors() { return }
         TextBuffer.build { text in
-            text.append("runloop: membarrier(2) is denied now, and sched_setaffinity(2) too: a seccomp filter has to allow one of them\n")
+            text.append("runloop: a seccomp filter denies both membarrier(2) and sched_setaffinity(2): it must allow one of them; aborting\n")
             text.withBytes { StandardError.write($0, $1) }
         }
         abort()

@@ -35,7 +35,7 @@ struct StackPlace: BitwiseCopyable {
     @inline(never)
     static func reportJump() -> Never {
         TextBuffer.build { text in
-            text.append("runloop: longjmp left a callback of a run loop, which cannot go on: see RLBase.h. The process ends.\n")
+            text.append("runloop: longjmp left a run loop callback; a callback must return or end its thread (see RLBase.h); aborting\n")
             text.withBytes { StandardError.write($0, $1) }
         }
         abort()

@@ -126,7 +126,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
         // Zero, a valid tag at a misaligned address, and an address that cannot be read.
         for handle in [OpaquePointer(memory), OpaquePointer(memory + 4), OpaquePointer(bitPattern: 1)] {
             let lines = diagnostics { #expect(!isBorrowed(handle, as: .timer)) }
-            #expect(lines == ["runloop: F: p: expected RLRunLoopTimer, got something that is not a live object"])
+            #expect(lines == ["runloop: F: p: expected RLRunLoopTimer, got an invalid or freed pointer"])
         }
     }
 
