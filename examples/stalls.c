@@ -24,7 +24,7 @@ static void stalled(const RLStall *stall, void *info)
     found->isTimer = stall->kind == kRLRunLoopProbeTimer;
     found->count++;
 
-    /* In words: "Thread 4711 (stalls), the main thread, is awake, in the function slow of a timer for 52 ms, …" */
+    /* In words: "Thread 4711 (stalls), the main thread, has been in the timer callback slow for 52 ms, …" */
     RLStringRef text = RLRunLoopCopyExplanation(found->rl);
     if (text != NULL) {
         found->isExplained = strstr(RLStringGetCStringPtr(text, kRLStringEncodingUTF8), found->name) != NULL;

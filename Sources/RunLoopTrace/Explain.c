@@ -18,14 +18,14 @@ static void sayCall(struct Explanation *it, const struct NowCall *call)
 static void sayAsleep(struct Explanation *it, const struct NowState *state)
 {
     const char *mode = (const char *)state->mode;
-    fputs(" has been asleep in the mode ", it->text);
+    fputs(" has been asleep in mode ", it->text);
     sayName(it->text, mode);
     fputs(" for ", it->text);
     sayTime(it->text, since(it, state->asleep));
     if (!it->isOwn)
         saySystemCall(it->text, it->now->thread);
     if (state->until == NOW_NOTHING) {
-        fputs(", until something happens: no timer is due, and the run has no time limit.", it->text);
+        fputs(", and will sleep until an event occurs: no timer is pending and the run has no time limit.", it->text);
         return;
     }
     RLStringRef name = RLStringCreateWithCString(NULL, mode, kRLStringEncodingUTF8);
@@ -34,9 +34,9 @@ static void sayAsleep(struct Explanation *it, const struct NowState *state)
     int isTimer = date != 0 && date - RLAbsoluteTimeGetCurrent() <= seconds + 0.005;
     if (name != NULL)
         RLRelease(name);
-    fprintf(it->text, ", %s in ", isTimer ? "until a timer is due" : "until the time of the run is over");
+    fputs(", and will wake in ", it->text);
     sayTime(it->text, seconds > 0 ? (uint64_t)(seconds * 1e9) : 0);
-    fputs(" at the latest.", it->text);
+    fprintf(it->text, " at the latest, when %s.", isTimer ? "a timer is due" : "the run's time limit expires");
 }
 
 /* Describes the running callbacks, innermost first. */
@@ -46,11 +46,11 @@ static void sayCalls(struct Explanation *it, const struct NowState *state, int i
     for (uint64_t index = depth - (isInnermostSaid ? 1 : 0); index-- > 0;) {
         if (isOfLibrary(it, state->frames[index].function))
             continue;
-        fputs(" It does so within ", it->text);
+        fputs(" This happens within ", it->text);
         sayCall(it, &state->frames[index]);
-        fputs(", called ", it->text);
+        fputs(", which was called ", it->text);
         sayTime(it->text, since(it, state->frames[index].since));
-        fputs(" ago, which runs the loop.", it->text);
+        fputs(" ago.", it->text);
     }
 }
 
@@ -61,7 +61,7 @@ static void sayState(struct Explanation *it, const struct NowState *state)
         sayCalls(it, state, 0);
     } else if (state->depth > 0 && state->depth <= NOW_FRAMES) {
         const struct NowCall *call = &state->frames[state->depth - 1];
-        fputs(" is awake, in ", it->text);
+        fputs(" has been in ", it->text);
         sayCall(it, call);
         fputs(" for ", it->text);
         sayTime(it->text, since(it, call->since));
@@ -71,7 +71,7 @@ static void sayState(struct Explanation *it, const struct NowState *state)
         sayCalls(it, state, 1);
     } else {
         RLRunLoopMode mode = RLRunLoopCopyCurrentMode(it->now->loop);
-        fputs(mode ? " is awake, between two callbacks" : " is not in a run of its loop", it->text);
+        fputs(mode ? " is awake, between callbacks" : " is not running its loop", it->text);
         if (mode != NULL)
             RLRelease(mode);
         else if (!it->isOwn)
@@ -88,9 +88,9 @@ static void sayWaking(struct Explanation *it, const struct NowWaking *waking)
         return;
     fputs(" It was last woken ", it->text);
     sayTime(it->text, since(it, waking->when));
-    fputs(" ago, ", it->text);
+    fputs(" ago ", it->text);
     if (waking->thread == 0) {
-        fputs("for ", it->text);
+        fputs("to call ", it->text);
         sayCallback(it->text, it->modules, waking->kind, waking->function, NOW_NOTHING);
     } else {
         fputs("by ", it->text);
@@ -110,12 +110,12 @@ static void sayRequests(struct Explanation *it, const struct NowState *state)
         if (state->requests[index].since == 0)
             continue;
         const char *port = (const char *)state->requests[index].port;
-        fputs(" It waits for the reply to a request that it sent to the message port ", it->text);
+        fputs(" It is waiting for the reply to a request that it sent ", it->text);
+        sayTime(it->text, since(it, state->requests[index].since));
+        fputs(" ago to message port ", it->text);
         sayName(it->text, port);
         sayServer(it->text, port);
-        fputs(" ", it->text);
-        sayTime(it->text, since(it, state->requests[index].since));
-        fputs(" ago.", it->text);
+        fputs(".", it->text);
     }
 }
 

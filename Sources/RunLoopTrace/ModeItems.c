@@ -62,14 +62,14 @@ static void sayItems(struct Explanation *it, const struct ModeItems *items)
         fputs(count == 0 ? ": " : ", ", it->text);
         int isOurs = isOfLibrary(it, item.function);
         if (isOurs)
-            fputs("one of the library's, for a port, a message port or a reply", it->text);
+            fputs("an internal one for a port, message port or reply", it->text);
         else
             sayFunction(it->text, it->modules, item.function);
         if (item.descriptor >= 0) {
             fputs(" on descriptor ", it->text);
             sayDescriptor(it->text, item.descriptor);
         } else if (!isOurs)
-            fputs(item.signalled ? " when it is signalled, as it is" : " when it is signalled", it->text);
+            fputs(item.signalled ? " (signalled)" : " (not signalled)", it->text);
     }
     if (count > 0 && count < items->sources)
         fprintf(it->text, ", and %d more", items->sources - count);
@@ -81,13 +81,12 @@ void sayWhatKeeps(struct Explanation *it, const char *mode)
     if (items.description == NULL)
         return;
     const char *and = items.sources > 0 && items.timers > 0 ? " and " : "";
-    fputs(" The mode ", it->text);
+    fputs(" A run in mode ", it->text);
     sayName(it->text, mode);
-    fputc(' ', it->text);
     if (items.sources + items.timers == 0)
-        fputs("has no source and no timer: a run in it ends as soon as no function is posted to it", it->text);
+        fputs(" ends once no posted function is left, because the mode has no sources or timers", it->text);
     else
-        fputs("does not end by itself, as it has ", it->text);
+        fputs(" does not end by itself, because the mode has ", it->text);
     if (items.timers > 0)
         fprintf(it->text, "%d timer%s", items.timers, items.timers == 1 ? "" : "s");
     fputs(and, it->text);

@@ -63,7 +63,7 @@ static void openInspection(void)
     if (number >= 0)
         shmctl(number, IPC_RMID, NULL);
     if (memory == (void *)-1) {
-        writeFormat("runloop: explain: process %d cannot be asked: %s", getpid(), strerror(error));
+        writeFormat("runloop: explain: process %d cannot be queried: %s", getpid(), strerror(error));
         return;
     }
     inspection = memory;
@@ -183,7 +183,7 @@ static int startThread(int isRetry)
         pthread_attr_destroy(&attributes);
         isRunning = error == 0;
         if (error != 0 && !hasFailed)
-            writeFormat("runloop: explain: no thread: %s", strerror(error));
+            writeFormat("runloop: explain: cannot create a thread: %s", strerror(error));
         hasFailed |= error != 0;
     }
     pthread_mutex_unlock(&lock);
@@ -281,8 +281,8 @@ RLStringRef RLRunLoopCopyExplanation(RLRunLoopRef rl)
     char *text = explain(rl, 0);
     RLStringRef string = RLStringCreateWithCString(NULL,
                                                    text ? text
-                                                        : "Nothing is known of this loop yet: it has neither called a "
-                                                          "function nor slept.\n",
+                                                        : "Nothing is known about this loop yet: it has neither "
+                                                          "called a function nor slept.\n",
                                                    kRLStringEncodingUTF8);
     free(text);
     return string;

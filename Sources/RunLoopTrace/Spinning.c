@@ -47,19 +47,19 @@ static void sayWhyDescriptor(struct Explanation *it, int descriptor)
     fputs(" Descriptor ", it->text);
     sayDescriptor(it->text, descriptor);
     if (!(ready.revents & POLLIN))
-        fputs(" stays ready, because its other end is closed", it->text);
+        fputs(" stays ready because its other end is closed", it->text);
     else if (before > 0 && before == after)
-        fprintf(it->text, " stays ready: %d byte%s wait%s there, and the function reads none", before,
-                before == 1 ? "" : "s", before == 1 ? "s" : "");
+        fprintf(it->text, " stays ready: %d byte%s waiting to be read, and the callback reads none", before,
+                before == 1 ? " is" : "s are");
     else
-        fputs(" is still ready after each call", it->text);
+        fputs(" is still ready after each callback", it->text);
     fputs(".", it->text);
 }
 
 static void sayWhySpins(struct Explanation *it, const struct NowCallee *most)
 {
     if (most->again * 2 >= most->count) {
-        fputs(most->kind == kRLRunLoopProbeSource ? " The function signals its own source each time."
+        fputs(most->kind == kRLRunLoopProbeSource ? " The callback signals its own source each time."
                                                   : " The function posts itself each time.",
               it->text);
     } else if (most->kind == kRLRunLoopProbeTimer && most->interval > 0 && most->interval < MILLISECOND) {
@@ -67,7 +67,7 @@ static void sayWhySpins(struct Explanation *it, const struct NowCallee *most)
         sayTime(it->text, most->interval);
         fputs(".", it->text);
     } else if (most->kind == kRLRunLoopProbeTimer) {
-        fputs(" The timer is set each time to a date that has passed.", it->text);
+        fputs(" The timer is set to a date in the past each time.", it->text);
     } else {
         int descriptor = most->descriptor <= INT32_MAX ? (int)most->descriptor : descriptorOfSource(it, most->function);
         if (descriptor >= 0)
@@ -77,9 +77,10 @@ static void sayWhySpins(struct Explanation *it, const struct NowCallee *most)
 
 void saySpinning(struct Explanation *it, const struct NowState *state, const struct NowCallee *most)
 {
-    fprintf(it->text, " is busy without a pause: of %llu calls in ", (unsigned long long)state->callsInRound);
+    fputs(" has hardly slept for ", it->text);
     sayTime(it->text, since(it, state->busy));
-    fprintf(it->text, ", %llu were of ", (unsigned long long)most->count);
+    fprintf(it->text, ": of %llu calls, %llu went to ", (unsigned long long)state->callsInRound,
+            (unsigned long long)most->count);
     sayCallback(it->text, it->modules, most->kind, most->function, most->descriptor);
     fputs(".", it->text);
     sayWhySpins(it, most);

@@ -123,9 +123,9 @@ static void report(const struct NowSnapshot *now, uint64_t lasted, uint64_t wait
         fputs(" for ", text);
         sayTime(text, lasted);
         if (waited >= lasted / LOOKS) {
-            fputs(", besides ", text);
+            fputs(", not counting ", text);
             sayTime(text, waited);
-            fputs(" of waiting for a processor", text);
+            fputs(" spent waiting for a processor", text);
         }
         saySystemCall(text, now->thread);
         if (backtraceSignal != 0)
@@ -238,8 +238,9 @@ int stallsBegin(const char *value, const char *name)
     int abortToo = strcmp(end, ",abort") == 0;
     int number = name && *name ? signalNamed(name) : 0;
     if (!isSpan(seconds) || end == value || (*end != 0 && !abortToo)) {
-        writeFormat("runloop: RUNLOOP_STALL=%s: expected seconds from 0.001 to 1000000, perhaps with \",abort\"",
-                    value);
+        writeFormat(
+            "runloop: RUNLOOP_STALL=%s: expected seconds from 0.001 to 1000000, optionally followed by \",abort\"",
+            value);
         return 0;
     }
     if (name && *name && (number == 0 || !RLStallWatchSetSignal(number)))

@@ -61,21 +61,12 @@ void sayFunction(FILE *text, struct Module *modules, uint64_t function)
 
 void sayCallback(FILE *text, struct Module *modules, uint64_t kind, uint64_t function, uint64_t descriptor)
 {
-    static const char *const words[] = {"",
-                                        "a source",
-                                        "a timer",
-                                        "an observer",
-                                        NULL,
-                                        "a descriptor object",
-                                        "a socket",
-                                        "a port",
-                                        "a message port",
-                                        "an asynchronous request",
-                                        "an invalidation"};
-    fputs(kind == kRLRunLoopProbeFunction ? "the posted function " : "the function ", text);
+    static const char *const words[] = {"function",          "source callback",      "timer callback",
+                                        "observer callback", "posted function",      "descriptor callback",
+                                        "socket callback",   "port callback",        "message port callback",
+                                        "reply callback",    "invalidation callback"};
+    fprintf(text, "the %s ", words[kind < sizeof words / sizeof *words ? kind : 0]);
     sayFunction(text, modules, function);
-    if (kind < sizeof words / sizeof *words && words[kind] != NULL)
-        fprintf(text, " of %s", words[kind]);
     if (descriptor <= INT32_MAX) {
         fputs(" on descriptor ", text);
         sayDescriptor(text, (int)descriptor);
@@ -234,7 +225,7 @@ void saySystemCall(FILE *text, int thread)
         if (systemCalls[index].number == number) {
             fputs(systemCalls[index].name, text);
             if (systemCalls[index].hasDescriptor) {
-                fputs(" of descriptor ", text);
+                fputs(" on descriptor ", text);
                 sayDescriptor(text, (int)strtoul(end, NULL, 16));
             }
             return;

@@ -17,7 +17,7 @@ void sayName(FILE *text, const char *name);
 void sayTime(FILE *text, uint64_t nanoseconds);
 /* Writes the name of a function, such as tick, or its address if it has no name. */
 void sayFunction(FILE *text, struct Module *modules, uint64_t function);
-/* Writes a callback with its function and kind: the function tick of a timer. */
+/* Writes a callback with its function and kind: the timer callback tick. */
 void sayCallback(FILE *text, struct Module *modules, uint64_t kind, uint64_t function, uint64_t descriptor);
 /* Writes thread 4711 (name). */
 void sayThread(FILE *text, int thread);
@@ -26,7 +26,7 @@ void sayProcess(FILE *text, int process);
 /* Peers.c: writes which process serves the message port of this name: " of process 4711 (name)". Writes nothing if that
    is not known. */
 void sayServer(FILE *text, const char *port);
-/* Writes the system call that a thread of this process is in: ", in the system call read of descriptor 7 (pipe)".
+/* Writes the system call that a thread of this process is in: ", in the system call read on descriptor 7 (pipe)".
    Writes nothing if it is in none. */
 void saySystemCall(FILE *text, int thread);
 /* Returns the kernel's state letter for a thread of this process; 0 if the thread has exited. */

@@ -8,9 +8,9 @@
 #include <stdio.h>
 
 /* The message for a program in which no run loop was seen. */
-#define NO_LOOP                                                                                                     \
-    "no run loop was seen: the program uses none, is linked with librunloop.a, runs with other rights than yours, " \
-    "or could not be recorded (then a line above says why)"
+#define NO_LOOP                                                                                            \
+    "no run loop was seen: the program uses none, is linked with librunloop.a, runs with privileges that " \
+    "you do not have, or could not be recorded (a line above says why)"
 
 /* Main.c */
 

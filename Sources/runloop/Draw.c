@@ -252,7 +252,7 @@ void drawTrace(const struct Recording *recording, FILE *file)
         writeCounterTrack(file, trackOfPosts(thread->process), trackOfProcess(thread->process),
                           "posted, not yet called", "functions");
         if (thread->overwritten > 0)
-            warn("thread %d of %s (%d): events overwritten: the first %llu; keep more with -n", its->thread,
+            warn("thread %d of %s (%d): the first %llu events were overwritten; keep more with -n", its->thread,
                  its->processName, its->process, (unsigned long long)thread->overwritten);
     }
     for (size_t index = 0; index < recording->eventCount; index++) {

@@ -69,7 +69,7 @@ static int checkState(int process)
     int thread = livingThreadOf(process);
     char state = thread > 0 ? stateOf(thread) : 0;
     if (state == 'T' || state == 't')
-        fail("process %d is stopped, and cannot answer", process);
+        fail("process %d is stopped and cannot answer", process);
     if (state == 0 || state == 'Z')
         fail("process %d has ended", process);
     return thread;
@@ -110,17 +110,17 @@ static char *checkProcess(int process)
     if (stat(path, &status) != 0)
         fail("no process %d", process);
     if (status.st_uid != geteuid() && geteuid() != 0)
-        fail("process %d is another user's", process);
+        fail("process %d belongs to another user", process);
     int thread = checkState(process);
     if (!sharesSegments(thread))
-        fail("process %d is in another container: ask from inside (its IPC namespace is another)", process);
+        fail("process %d is in another container (another IPC namespace): run this command inside it", process);
     char *maps = readOf(thread, "maps", &size);
     if (maps == NULL)
         fail("process %d: %s", process, strerror(errno));
     if (size == 0)
         fail("process %d has ended", process);
     if (strstr(maps, "/librunloop-trace.so") == NULL)
-        fail("process %d cannot be asked: start it by `runloop run`", process);
+        fail("process %d cannot be queried: start it with `runloop run`", process);
     return maps;
 }
 
@@ -148,8 +148,8 @@ static struct Inspection *findInspection(int process, char *maps)
         shmdt(found);
     }
     if (isForbidden)
-        fail("process %d was started as another user, who can ask, as root can", process);
-    fail("process %d does not answer: it has run no loop yet, or was not started by `runloop run`", process);
+        fail("process %d was started as another user: only that user and root can query it", process);
+    fail("process %d does not answer: it has not run a loop yet, or was not started with `runloop run`", process);
 }
 
 /* Returns a copy of the last answer, which another command may have asked for. Exits if the process has ended, since one that was killed
@@ -195,7 +195,7 @@ int explainCommand(int count, char **arguments)
     char *maps = checkProcess((int)process);
     char *text = ask((int)process, findInspection((int)process, maps));
     if (*text == 0)
-        fail("process %d has run no loop yet", (int)process);
+        fail("process %d has not run a loop yet", (int)process);
     fputs(text, stdout);
     free(text);
     free(maps);

@@ -42,7 +42,7 @@ void preloadCompanion(void)
     const char *others = getenv("LD_PRELOAD");
     findCompanion(companion);
     if (strpbrk(companion, " :") != NULL)
-        fail("%s: cannot be preloaded, as its path has a space or a colon", companion);
+        fail("%s: cannot be preloaded because its path contains a space or a colon", companion);
     snprintf(preload, sizeof preload, "%s%s%s", companion, others && *others ? ":" : "", others ? others : "");
     setenv("LD_PRELOAD", preload, 1);
 }
@@ -87,7 +87,7 @@ static void makeDirectory(char directory[4096], unsigned long records)
             if (length < 4000 && mkdtemp(directory) != NULL)
                 return;
         }
-    fail("no directory for records: %s", strerror(errno));
+    fail("cannot create a directory for the records: %s", strerror(errno));
 }
 
 int waitForEnd(int process, double seconds)

@@ -11,21 +11,24 @@ static const struct Command {
     int (*run)(int count, char **arguments);
 } commands[] = {
     {"trace", "[-o FILE] [-n RECORDS] PROGRAM [ARGUMENT ...]",
-     "Runs a program and writes what its run loops did: callbacks, sleeps, and arrows from what was sent to\n"
-     "what came of it. FILE (trace.pftrace) is opened with https://ui.perfetto.dev. Processes that the program\n"
-     "starts are in it, too. Each thread keeps its last RECORDS events (65536).\n",
+     "Runs a program and records what its run loops do: callbacks, sleeps, and arrows from each post, signal,\n"
+     "message or wake-up to its effect. Open FILE (default: trace.pftrace) with https://ui.perfetto.dev. Child\n"
+     "processes are recorded, too. The last RECORDS events of each thread are kept (default: 65536).\n",
      traceCommand},
     {"run", "[-s SECONDS[,abort]] [-b SIGNAL] PROGRAM [ARGUMENT ...]",
-     "Runs a program that `runloop explain` can ask. -s names callbacks that last longer than SECONDS, once\n"
-     "each; -b adds a backtrace, for which SIGNAL is sent to the thread.\n",
+     "Runs a program so that `runloop explain` can query it. -s reports each callback that takes longer than\n"
+     "SECONDS, once; -b adds a backtrace, for which SIGNAL is sent to the thread.\n",
      runCommand},
-    {"explain", "PID", "Says in plain words what each run loop of a process does, and why.\n", explainCommand},
+    {"explain", "PID", "Explains in plain words what each run loop of a process is doing, and why.\n", explainCommand},
     {"stat", "[-i SECONDS] PROGRAM [ARGUMENT ...] | PID",
-     "Counts what the run loops of a program do, or says what has been counted of a process that was started in\n"
-     "this way: passes, sleeps, how long callbacks take, how late timers are. -i also prints every so often.\n",
+     "Runs a program and counts what its run loops do: passes, sleeps, how long callbacks take, how late timers\n"
+     "are. With PID, prints the counts so far of a process that `runloop stat` or `runloop trace` started. -i also\n"
+     "prints the counts of each interval of SECONDS.\n",
      statCommand},
     {"top", "[-b] [-i SECONDS]",
-     "Shows the run loops of all your processes that are counted, every so many seconds (2). -b: once.\n", topCommand},
+     "Shows the run loops of all your processes that are being counted, every SECONDS (default: 2). -b prints\n"
+     "them once.\n",
+     topCommand},
 };
 
 #define COMMANDS (sizeof commands / sizeof *commands)
@@ -84,7 +87,7 @@ static const struct Command *commandNamed(const char *name)
     for (size_t index = 0; index < COMMANDS; index++)
         if (strcmp(name, commands[index].name) == 0)
             return &commands[index];
-    warn("no command `%s'; see `runloop --help'", name);
+    warn("unknown command `%s'; see `runloop --help'", name);
     exit(2);
 }
 

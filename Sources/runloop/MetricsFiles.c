@@ -38,12 +38,12 @@ static int isMetricsName(const char *name, int process)
 static const char *readMetricsFile(int directory, const char *name, struct MetricsFile *file)
 {
     struct stat status;
-    const char *trouble = "not a file of this version of librunloop-trace";
+    const char *trouble = "not written by this version of librunloop-trace";
     int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return errno == ENOENT ? NULL : strerror(errno);
     if (fstat(fd, &status) == 0 && status.st_uid != geteuid() && geteuid() != 0)
-        trouble = "another user's file";
+        trouble = "belongs to another user";
     else if (S_ISREG(status.st_mode) && status.st_size == sizeof *file &&
              pread(fd, file, sizeof *file, 0) == sizeof *file && file->magic == METRICS_MAGIC &&
              file->size == sizeof *file && isMetricsName(name, file->process)) {
@@ -117,7 +117,7 @@ void addMetrics(struct Sample *sample, const char *directory, int process)
             continue;
         const char *trouble = readMetricsFile(dirfd(list), entry->d_name, &file);
         if (trouble != NULL && !sample->isQuiet)
-            warn("%s/%s: %s; left out", directory, entry->d_name, trouble);
+            warn("%s/%s: %s; skipped", directory, entry->d_name, trouble);
         if (trouble != NULL || file.magic == 0 || (sample->isOfLiving && !isAlive(file.process)))
             continue;
         int isRunning = !file.ended && isWritten(&mapped, entry->d_name, file.process);
@@ -203,7 +203,7 @@ int findMetrics(int process, char directory[4096])
 {
     if (isAlive(process)) {
         if (!findMapped(process, directory))
-            fail("%d: nothing is counted there: start it by `runloop stat` or `runloop trace`", process);
+            fail("%d: not being counted: start it with `runloop stat` or `runloop trace`", process);
         return 1;
     }
     struct Search search = {.process = process, .directory = directory};

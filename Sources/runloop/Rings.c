@@ -152,7 +152,7 @@ struct Recording readRecording(const char *directory)
             continue;
         struct Ring ring = readRing(dirfd(list), entry->d_name);
         if (ring.header == NULL || !isOurs(ring.header, ring.size))
-            warn("%s/%s: not a file of this version of librunloop-trace; left out", directory, entry->d_name);
+            warn("%s/%s: not written by this version of librunloop-trace; skipped", directory, entry->d_name);
         else
             addThread(&recording, directory, entry->d_name, &ring);
         free(ring.header);

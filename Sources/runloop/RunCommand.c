@@ -28,7 +28,7 @@ int runCommand(int count, char **arguments)
         else if (seconds >= 0.001 && seconds <= 1e6 && (*end == 0 || strcmp(end, ",abort") == 0))
             isWatching = setenv("RUNLOOP_STALL", optarg, 1) == 0;
         else {
-            warn("SECONDS is a number from 0.001 to 1000000, perhaps with \",abort\"");
+            warn("SECONDS must be a number from 0.001 to 1000000, optionally followed by \",abort\"");
             return 2;
         }
     }
@@ -38,7 +38,7 @@ int runCommand(int count, char **arguments)
         if (isWatching)
             warn("-b %s: no such signal, or it cannot be caught", name);
         else
-            warn("-b adds a backtrace to what -s names: give both");
+            warn("-b requires -s: it adds a backtrace to the reports of -s");
         return 2;
     }
     if (name != NULL)

@@ -154,7 +154,7 @@ int statCommand(int count, char **arguments)
             return printUsage(stderr);
         seconds = secondsOf(optarg);
         if (seconds == 0) {
-            warn("SECONDS is a number from 0.01 to 86400");
+            warn("SECONDS must be a number from 0.01 to 86400");
             return 2;
         }
     }

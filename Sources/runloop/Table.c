@@ -82,8 +82,8 @@ static void sortRows(struct Sample *sample)
 void printTable(FILE *file, struct Sample *sample, double seconds)
 {
     sortRows(sample);
-    fprintf(file, "%-24s %6s %7s %7s %7s %8s %8s %8s %8s %7s %6s %8s\n", "THREAD", "AWAKE", "PASSES", "SLEEPS", "CALLS",
-            "P50", "P99", "MAX", "LATE P99", "ASKED", "MADE", "SPURIOUS");
+    fprintf(file, "%-24s %6s %7s %7s %7s %8s %8s %8s %8s %7s %8s %8s\n", "THREAD", "AWAKE", "PASSES", "SLEEPS", "CALLS",
+            "P50", "P99", "MAX", "LATE P99", "WAKES", "SYSCALLS", "SPURIOUS");
     for (size_t index = 0; index < sample->count; index++) {
         const struct Row *row = &sample->rows[index];
         const RLTraceMetrics *its = &row->metrics;
@@ -91,7 +91,7 @@ void printTable(FILE *file, struct Sample *sample, double seconds)
         if (index == 0 || row[-1].process != row->process)
             fprintf(file, "%s (%d)\n", row->processName, row->process);
         snprintf(name, sizeof name, "  %.15s %d", row->threadName, row->thread);
-        fprintf(file, "%-24s %6s %7s %7s %7s %8s %8s %8s %8s %7s %6s %8s\n", name, awake(its, cells[0]),
+        fprintf(file, "%-24s %6s %7s %7s %7s %8s %8s %8s %8s %7s %8s %8s\n", name, awake(its, cells[0]),
                 number(its->passes, seconds, cells[1]), number(its->sleeps, seconds, cells[2]),
                 number(callsOf(its), seconds, cells[3]), quantile(&its->callTimes, 0.5, cells[4]),
                 quantile(&its->callTimes, 0.99, cells[5]), quantile(&its->callTimes, 1, cells[6]),
@@ -125,7 +125,7 @@ static void printMetrics(FILE *file, const RLTraceMetrics *its, const char *afte
     if (its->passes + its->sleeps > 0) {
         fprintf(file, "    %-16s %s of %s%s\n", "awake", awake(its, cells[0]), duration(its->elapsed, cells[1]), after);
         fprintf(file, "    %-16s %llu\n", "passes", (unsigned long long)its->passes);
-        fprintf(file, "    %-16s %llu, ended by another thread %llu, then for nothing %llu\n", "sleeps",
+        fprintf(file, "    %-16s %llu, ended by another thread: %llu (spurious: %llu)\n", "sleeps",
                 (unsigned long long)its->sleeps, (unsigned long long)its->woken, (unsigned long long)its->spurious);
     }
     if (callsOf(its) > 0) {
@@ -137,7 +137,7 @@ static void printMetrics(FILE *file, const RLTraceMetrics *its, const char *afte
     if (its->longestBatch > 0)
         fprintf(file, "    %-16s %llu\n", "longest batch", (unsigned long long)its->longestBatch);
     if (its->wakeUpsAsked + its->wakeUpsMade > 0)
-        fprintf(file, "    %-16s asked %llu, made by a system call %llu\n", "wakes others",
+        fprintf(file, "    %-16s %llu, with a system call: %llu\n", "wake-ups sent",
                 (unsigned long long)its->wakeUpsAsked, (unsigned long long)its->wakeUpsMade);
 }
 
@@ -161,6 +161,6 @@ void printSummary(FILE *file, struct Sample *sample)
     RLTraceMetrics rest = {0};
     for (size_t index = MOST_ROWS; index < sample->count; index++)
         metricsAdd(&rest, &sample->rows[index].metrics);
-    fprintf(file, "%zu further threads, together:\n", sample->count - MOST_ROWS);
+    fprintf(file, "%zu more threads, combined:\n", sample->count - MOST_ROWS);
     printMetrics(file, &rest, "");
 }

@@ -31,13 +31,13 @@ int topCommand(int count, char **arguments)
         if (option == 'b')
             isBatch = 1;
         else if ((seconds = secondsOf(optarg)) == 0) {
-            warn("SECONDS is a number from 0.01 to 86400");
+            warn("SECONDS must be a number from 0.01 to 86400");
             return 2;
         }
     }
     if (optind != count)
         return printUsage(stderr);
-    static const char *const nothing = "no process is counted: start one by `runloop stat` or `runloop trace`";
+    static const char *const nothing = "no process is being counted: start one with `runloop stat` or `runloop trace`";
     struct Sample last = takeSample();
     if (isBatch && last.count == 0)
         fail("%s", nothing);

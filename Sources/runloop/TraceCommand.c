@@ -36,7 +36,7 @@ int traceCommand(int count, char **arguments)
         if (option == '?')
             return printUsage(stderr);
         if (*end != 0 || records < 64 || records > 1 << 24) {
-            warn("RECORDS is a number from 64 to 16777216");
+            warn("RECORDS must be a number from 64 to 16777216");
             return 2;
         }
     }
@@ -59,7 +59,7 @@ int traceCommand(int count, char **arguments)
     if (recording.threadCount == 0)
         warn(NO_LOOP);
     else
-        warn("%s: %zu event%s of %zu thread%s; open it with https://ui.perfetto.dev", path, recording.eventCount,
+        warn("%s: %zu event%s from %zu thread%s; open it with https://ui.perfetto.dev", path, recording.eventCount,
              recording.eventCount == 1 ? "" : "s", recording.threadCount, recording.threadCount == 1 ? "" : "s");
     return status;
 }

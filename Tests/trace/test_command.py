@@ -162,7 +162,7 @@ os.execv({str(idle)!r}, [{str(idle)!r}])
 def test_a_pipe_among_the_records_is_not_waited_for(tmp_path):
     done = run(COMMAND, "trace", "-o", tmp_path / "out", "sh", "-c", 'mkfifo "$RUNLOOP_TRACE/3-3.ring"', directory=tmp_path)
     first, _ = done.stderr.splitlines()
-    assert done.returncode == 0 and first.endswith("/3-3.ring: not a file of this version of librunloop-trace; left out")
+    assert done.returncode == 0 and first.endswith("/3-3.ring: not written by this version of librunloop-trace; skipped")
 
 
 def test_names_are_valid_utf_8(tmp_path):
@@ -189,13 +189,13 @@ def test_help_is_given_on_request(tmp_path):
 
 
 @pytest.mark.parametrize("words, line", [
-    (["tracee"], "runloop: no command `tracee'; see `runloop --help'"),
-    (["help", "tracee"], "runloop: no command `tracee'; see `runloop --help'"),
-    (["run", "-b", "USR1", "touch", "ran"], "runloop: -b adds a backtrace to what -s names: give both"),
+    (["tracee"], "runloop: unknown command `tracee'; see `runloop --help'"),
+    (["help", "tracee"], "runloop: unknown command `tracee'; see `runloop --help'"),
+    (["run", "-b", "USR1", "touch", "ran"], "runloop: -b requires -s: it adds a backtrace to the reports of -s"),
     (["run", "-s", "1", "-b", "NOSUCH", "touch", "ran"], "runloop: -b NOSUCH: no such signal, or it cannot be caught"),
     (["run", "-s", "1", "-b", "KILL", "touch", "ran"], "runloop: -b KILL: no such signal, or it cannot be caught"),
-    (["run", "-s", "1e9", "touch", "ran"], "runloop: SECONDS is a number from 0.001 to 1000000, perhaps with \",abort\""),
-    (["run", "-s", "nan", "touch", "ran"], "runloop: SECONDS is a number from 0.001 to 1000000, perhaps with \",abort\""),
+    (["run", "-s", "1e9", "touch", "ran"], "runloop: SECONDS must be a number from 0.001 to 1000000, optionally followed by \",abort\""),
+    (["run", "-s", "nan", "touch", "ran"], "runloop: SECONDS must be a number from 0.001 to 1000000, optionally followed by \",abort\""),
 ])
 def test_a_wrong_word_is_one_line_and_nothing_is_run(tmp_path, words, line):
     done = run(COMMAND, *words, directory=tmp_path, cwd=tmp_path)
@@ -220,9 +220,9 @@ def test_a_place_that_cannot_be_preloaded_from_is_said(tmp_path):
         shutil.copy(library, place / "lib")
     done = run(place / "bin" / "runloop", "stat", "touch", tmp_path / "ran", directory=tmp_path)
     assert done.returncode == 1 and not (tmp_path / "ran").exists()
-    assert done.stderr == f"runloop: {place}/lib/runloop/librunloop-trace.so: cannot be preloaded, as its path has a space or a colon\n"
+    assert done.stderr == f"runloop: {place}/lib/runloop/librunloop-trace.so: cannot be preloaded because its path contains a space or a colon\n"
 
 
 def test_top_says_that_nothing_is_counted(tmp_path):
     done = run(COMMAND, "top", "-b", "-i", "86400", directory=tmp_path)
-    assert done.returncode == 1 and done.stderr == "runloop: no process is counted: start one by `runloop stat` or `runloop trace`\n"
+    assert done.returncode == 1 and done.stderr == "runloop: no process is being counted: start one with `runloop stat` or `runloop trace`\n"

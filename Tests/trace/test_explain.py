@@ -72,24 +72,25 @@ class Running:
 
 
 STATES = {
-    "stuck": [r"the main thread, is awake, in the posted function stuck for .* s, in the system call read of descriptor 0 \(pipe:", "has no source and no timer"],
-    "timer": [r"has been asleep in the mode kCFRunLoopDefaultMode for .*, in the system call \w+.*, until a timer is due in 99\d s",
-              "does not end by itself, as it has 1 timer"],
-    "nested": [r"asleep in the mode inner for .*until the time of the run is over", "within the posted function nested, called .* ago, which runs the loop"],
-    "descriptor": [r"asleep in the mode kCFRunLoopDefaultMode .*until something happens: no timer is due",
-                   r"does not end by itself, as it has 1 source: read_nothing on descriptor \d+ \(pipe:"],
-    "many sources": [r"has 30 sources: (look_away when it is signalled, ){12}and 18 more\."],
-    "source": ["does not end by itself, as it has 1 source: look_away when it is signalled"],
-    "unread descriptor": [r"busy without a pause: of (\d+) calls in .*, \1 were of the function read_nothing of a descriptor object",
-                          r"Descriptor \d+ \(pipe:.* stays ready: 5 bytes wait there, and the function reads none"],
-    "unread port": ["were of the function look_away of a source", "stays ready: 5 bytes wait there, and the function reads none"],
-    "selfish": ["were of the function signal_again of a source. The function signals its own source each time"],
-    "posts": ["were of the posted function post_again. The function posts itself each time"],
-    "fast timer": ["were of the function tick of a timer. The timer repeats every 10 us"],
-    "request": ["It waits for the reply to a request that it sent to the message port states.test of this process .* ago",
-                "as it has 1 source: one of the library's, for"],
-    "unreferenced timer": ["until a timer is due", "does not end by itself, as it has 1 source: look_away when it is signalled"],
-    "woken": [r"was last woken .* ago, by thread \d+ \(states\), which had posted look_away"],
+    "stuck": [r"the main thread, has been in the posted function stuck for .* s, in the system call read on descriptor 0 \(pipe:",
+              "the mode has no sources or timers"],
+    "timer": [r"asleep in mode kCFRunLoopDefaultMode for .*, in the system call \w+.*, and will wake in 99\d s at the latest, when a timer is due\.",
+              "A run in mode kCFRunLoopDefaultMode does not end by itself, because the mode has 1 timer"],
+    "nested": [r"asleep in mode inner for .*when the run's time limit expires\.", "This happens within the posted function nested, which was called .* ago"],
+    "descriptor": [r"asleep in mode kCFRunLoopDefaultMode .*and will sleep until an event occurs: no timer is pending",
+                   r"does not end by itself, because the mode has 1 source: read_nothing on descriptor \d+ \(pipe:"],
+    "many sources": [r"has 30 sources: (look_away \(not signalled\), ){12}and 18 more\."],
+    "source": [r"does not end by itself, because the mode has 1 source: look_away \(not signalled\)"],
+    "unread descriptor": [r"has hardly slept for .*: of (\d+) calls, \1 went to the descriptor callback read_nothing",
+                          r"Descriptor \d+ \(pipe:.* stays ready: 5 bytes are waiting to be read, and the callback reads none"],
+    "unread port": ["went to the source callback look_away", "stays ready: 5 bytes are waiting to be read, and the callback reads none"],
+    "selfish": ["went to the source callback signal_again. The callback signals its own source each time"],
+    "posts": ["went to the posted function post_again. The function posts itself each time"],
+    "fast timer": ["went to the timer callback tick. The timer repeats every 10 us"],
+    "request": [r"It is waiting for the reply to a request that it sent .* ago to message port states\.test of this process",
+                "because the mode has 1 source: an internal one for a port"],
+    "unreferenced timer": ["when a timer is due", r"does not end by itself, because the mode has 1 source: look_away \(not signalled\)"],
+    "woken": [r"was last woken .* ago by thread \d+ \(states\), which had posted look_away"],
 }
 
 
@@ -103,8 +104,8 @@ def test_the_server_of_a_request_is_named(program, tmp_path):
     """The server can be asked in turn. Another port, whose name begins in the same way, is connected, too."""
     with Running(COMMAND, "run", program, "remote request", directory=tmp_path) as running:
         server = int(running.process.stdout.readline())
-        text = running.explained(r"that it sent to the message port states\.name of (\S+ \S+ \S+)")
-        assert f"states.name of process {server} (states) " in text
+        text = running.explained(r"that it sent .* ago to message port states\.name of (\S+ \S+ \S+)\.")
+        assert f"states.name of process {server} (states)." in text
         running.explained("has been asleep", process=server)
 
 
@@ -124,7 +125,7 @@ int main(void)
     subprocess.run([os.environ.get("CC", "clang"), f"-I{INCLUDE}", tmp_path / "small.c", "-o", tmp_path / "small",
                     f"-L{BUILD}/lib", f"-Wl,-rpath,{BUILD}/lib", "-lrunloop"], check=True)
     with Running(COMMAND, "run", tmp_path / "small", directory=tmp_path) as running:
-        running.explained("is awake, in the posted function only_me for")
+        running.explained("has been in the posted function only_me for")
 
 
 def test_an_explanation_comes_by_signal(program, tmp_path):
@@ -132,15 +133,15 @@ def test_an_explanation_comes_by_signal(program, tmp_path):
         assert running.process.stdout.readline() == "ready\n" and running.process.stdout.readline() == "stuck\n"
         running.process.send_signal(signal.SIGUSR2)
         assert running.process.stderr.readline() == f"runloop: process {running.process.pid}:\n"
-        assert re.match(r"Thread \d+ \(states\), the main thread, is awake, in the posted function stuck", running.process.stderr.readline())
+        assert re.match(r"Thread \d+ \(states\), the main thread, has been in the posted function stuck", running.process.stderr.readline())
         assert running.explain().returncode == 1
 
 
 def test_a_child_of_fork_has_explanations_of_its_own(program, tmp_path):
     with Running(COMMAND, "run", program, "fork", directory=tmp_path) as running:
         child = int(sorted([running.process.stdout.readline(), running.process.stdout.readline()])[0])
-        running.explained("until a timer is due", process=child)
-        running.explained("is not in a run of its loop, in the system call wait")
+        running.explained("when a timer is due", process=child)
+        running.explained("is not running its loop, in the system call wait")
         os.kill(child, signal.SIGKILL)
         assert running.process.wait(TIME_LIMIT) == 0
 
@@ -151,13 +152,13 @@ def test_a_child_that_has_its_parents_memory_does_not_get_its_explanation(progra
         running.go_on()
         assert running.process.stdout.readline() == "stuck\n"
         child = int(running.process.stdout.readline())
-        running.explained("in the system call read of descriptor 0")
-        refused(running, f"process {child} does not answer: it has run no loop yet, or was not started by `runloop run`", child)
+        running.explained("in the system call read on descriptor 0")
+        refused(running, f"process {child} does not answer: it has not run a loop yet, or was not started with `runloop run`", child)
 
 
 def test_a_process_whose_main_thread_has_ended_can_be_asked(program, tmp_path):
     with Running(COMMAND, "run", program, "main ended", directory=tmp_path) as running:
-        running.explained("until a timer is due in 99")
+        running.explained("and will wake in 99")
 
 
 def test_another_container_is_not_mistaken_for_this_one(program, tmp_path):
@@ -167,7 +168,7 @@ def test_another_container_is_not_mistaken_for_this_one(program, tmp_path):
         pytest.skip("the kernel makes no namespaces for this user")
     with Running(*container, COMMAND, "run", program, "stuck", directory=tmp_path) as running:
         assert running.process.stdout.readline() == "ready\n"
-        refused(running, f"process {running.process.pid} is in another container: ask from inside (its IPC namespace is another)")
+        refused(running, f"process {running.process.pid} is in another container (another IPC namespace): run this command inside it")
 
 
 def test_a_segment_that_was_left_behind_is_removed_by_the_next_process(program, tmp_path):
@@ -184,7 +185,7 @@ def test_a_segment_that_was_left_behind_is_removed_by_the_next_process(program, 
     else:
         pytest.fail("no segment was left behind")
     with Running(COMMAND, "run", program, "timer", directory=tmp_path) as running:
-        running.explained("until a timer is due")
+        running.explained("when a timer is due")
         assert libc.shmctl(left, 2, status) == -1 and ctypes.get_errno() == 22
 
 
@@ -199,7 +200,7 @@ def test_threads_may_end_while_they_are_explained(program, tmp_path):
 
 def test_the_end_of_the_last_thread_ends_the_process(program, tmp_path):
     with Running(COMMAND, "run", program, "alone", directory=tmp_path) as running:
-        running.explained("is not in a run of its loop, in the system call read of descriptor 0")
+        running.explained("is not running its loop, in the system call read on descriptor 0")
         for _ in range(2):
             assert running.process.stdout.readline() == "stuck\n"
             running.go_on()
@@ -214,7 +215,7 @@ def test_a_stall_is_named_once(program, tmp_path):
     with Running(COMMAND, "run", "-s", "0.1", program, "stuck twice", directory=tmp_path) as running:
         first = running.process.stderr.readline()
         assert re.fullmatch(r"runloop: stall: thread \d+ \(states\) has been in the posted function stuck for [\d.]+ m?s, "
-                            r"(besides [\d.]+ \w?s of waiting for a processor, )?in the system call read of descriptor 0 \(pipe:.*\)\n", first)
+                            r"(not counting [\d.]+ \w?s spent waiting for a processor, )?in the system call read on descriptor 0 \(pipe:.*\)\n", first)
         running.go_on()
         second = running.process.stderr.readline()
         assert "in the posted function stuck_again for" in second
@@ -234,8 +235,8 @@ def test_a_thread_without_a_processor_does_not_stall(program, tmp_path):
     with Running(COMMAND, "run", "-s", "0.3", program, "starved", directory=tmp_path) as running:
         assert running.process.stdout.readline() == "ready\n" and running.process.stdout.readline() == "stuck\n"
         assert select.select([running.process.stderr], [], [], 0)[0] == []
-        assert re.fullmatch(r"runloop: stall: thread \d+ \(states\) has been in the posted function starve for .*, besides .* of waiting for a "
-                            r"processor, in the system call read of descriptor 0 \(pipe:.*\)\n", running.process.stderr.readline())
+        assert re.fullmatch(r"runloop: stall: thread \d+ \(states\) has been in the posted function starve for .*, not counting .* spent waiting "
+                            r"for a processor, in the system call read on descriptor 0 \(pipe:.*\)\n", running.process.stderr.readline())
 
 
 class ProcessorTimes(ctypes.Structure):
@@ -290,7 +291,7 @@ def test_a_stopped_process_does_not_stall(program, tmp_path):
         running.process.send_signal(signal.SIGSTOP)
         os.waitid(os.P_PID, running.process.pid, os.WSTOPPED | os.WNOWAIT)
         done = running.explain()
-        assert (done.returncode, done.stderr) == (1, f"runloop: process {running.process.pid} is stopped, and cannot answer\n")
+        assert (done.returncode, done.stderr) == (1, f"runloop: process {running.process.pid} is stopped and cannot answer\n")
         time.sleep(2.5)
         running.go_on()
         running.process.send_signal(signal.SIGCONT)
@@ -308,23 +309,23 @@ def refused(running, line, process=None):
 def test_processes_that_cannot_be_asked(program, tmp_path):
     with Running(program, "timer", directory=tmp_path) as running:
         assert running.process.stdout.readline() == "ready\n"
-        refused(running, f"process {running.process.pid} cannot be asked: start it by `runloop run`")
+        refused(running, f"process {running.process.pid} cannot be queried: start it with `runloop run`")
         running.process.kill()
         running.process.wait()
         refused(running, f"no process {running.process.pid}")
         for word in ["", "x", "-1", "0", "1 2", "99999999999"]:
             assert running.explain(word or "z").returncode == 2
         if os.geteuid() != 0:
-            refused(running, "process 1 is another user's", 1)
+            refused(running, "process 1 belongs to another user", 1)
     with Running(COMMAND, "run", "sleep", "100", directory=tmp_path) as running:
         running_text = running.explain().stderr
-        assert "cannot be asked" in running_text or "has run no loop yet" in running_text
+        assert "cannot be queried" in running_text or "has not run a loop yet" in running_text
 
 
 def test_a_process_may_end_while_it_is_asked(program, tmp_path):
     for _ in range(5):
         with Running(COMMAND, "run", program, "timer", directory=tmp_path) as running:
-            running.explained("until a timer is due")
+            running.explained("when a timer is due")
             asking = subprocess.Popen([COMMAND, "explain", str(running.process.pid)], env=running.environment, stdout=subprocess.DEVNULL,
                                       stderr=subprocess.PIPE, text=True)
             running.process.kill()
@@ -335,13 +336,13 @@ def test_a_process_may_end_while_it_is_asked(program, tmp_path):
 def test_a_program_may_close_all_descriptors(program, tmp_path):
     """The companion has no open descriptors, so those that the program opens are its own. It can still be asked."""
     with Running(COMMAND, "run", "-s", "0.01", program, "closed", directory=tmp_path, RUNLOOP_EXPLAIN_SIGNAL="USR2") as running:
-        running.explained("is not in a run")
+        running.explained("is not running its loop")
         running.go_on()
         for line in ["ready\n", "stuck\n", "stuck\n"]:
             assert running.process.stdout.readline() == line
         done = running.explain()
         running.go_on()
-        assert running.process.wait(TIME_LIMIT) == 4 and done.returncode == 0 and "is not in a run" in done.stdout
+        assert running.process.wait(TIME_LIMIT) == 4 and done.returncode == 0 and "is not running its loop" in done.stdout
 
 
 @pytest.mark.parametrize("name, value", [("RUNLOOP_STALL", "soon"), ("RUNLOOP_STALL", "0"), ("RUNLOOP_EXPLAIN_SIGNAL", "KILL"),

@@ -52,7 +52,7 @@ def test_command_prints_what_the_page_shows(directory, environment, situation):
     (words, text), = shown(situation)
     done = subprocess.run([COMMAND, *words.split()], cwd=directory, env=environment, capture_output=True, text=True, timeout=TIME_LIMIT)
     # The report of a stall may have a second part, about the time during which other threads had the processor.
-    printed = re.sub(r" besides [\d.]+ \w+ of waiting for a processor,", "", done.stderr)
+    printed = re.sub(r" not counting [\d.]+ \w+ spent waiting for a processor,", "", done.stderr)
     assert plain(printed).startswith(plain(text)) if situation == "stuck" else plain(printed) == plain(text)
 
 

@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 COMMAND = existing(BUILD / "bin" / "runloop")
 COMPANION = existing(BUILD / "lib" / "runloop" / "librunloop-trace.so")
 TIME_LIMIT = 120
-HEADS = "THREAD AWAKE PASSES SLEEPS CALLS P50 P99 MAX LATE P99 ASKED MADE SPURIOUS".split()
+HEADS = "THREAD AWAKE PASSES SLEEPS CALLS P50 P99 MAX LATE P99 WAKES SYSCALLS SPURIOUS".split()
 
 
 def compile_program(path, *sources, compiler=os.environ.get("CC", "clang"), flags=()):
@@ -106,11 +106,11 @@ def test_callbacks_are_counted_by_kind_without_the_librarys_own(summary):
 
 
 def test_wake_ups_are_counted_where_they_are_asked_for(summary):
-    wakers = [block["wakes others"] for block in summary.values() if "wakes others" in block]
+    wakers = [block["wake-ups sent"] for block in summary.values() if "wake-ups sent" in block]
     assert len(wakers) == 1
-    asked, made = map(int, re.fullmatch(r"asked (\d+), made by a system call (\d+)", wakers[0]).groups())
+    asked, made = map(int, re.fullmatch(r"(\d+), with a system call: (\d+)", wakers[0]).groups())
     assert asked == 6 and 2 <= made <= 6
-    woken = sum(int(re.search(r"by another thread (\d+)", block["sleeps"])[1]) for block in summary.values())
+    woken = sum(int(re.search(r"by another thread: (\d+)", block["sleeps"])[1]) for block in summary.values())
     assert woken >= made
 
 
@@ -163,13 +163,13 @@ def test_what_is_counted_is_still_there_after_a_kill(programs, tmp_path, open_in
 
 
 @pytest.mark.parametrize("words, status, message", [
-    (["stat", "OWN"], 1, "OWN: nothing is counted there: start it by `runloop stat` or `runloop trace`"),
+    (["stat", "OWN"], 1, "OWN: not being counted: start it with `runloop stat` or `runloop trace`"),
     (["stat", 2**31 - 1], 1, f"{2**31 - 1}: no such process"),
-    (["stat", "-i", "never", "true"], 2, "SECONDS is a number from 0.01 to 86400"),
-    (["top", "-b", "-i", "0.01"], 1, "no process is counted: start one by `runloop stat` or `runloop trace`"),
+    (["stat", "-i", "never", "true"], 2, "SECONDS must be a number from 0.01 to 86400"),
+    (["top", "-b", "-i", "0.01"], 1, "no process is being counted: start one with `runloop stat` or `runloop trace`"),
     (["stat", "/nowhere"], 1, "/nowhere: No such file or directory"),
-    (["stat", "true"], 0, "no run loop was seen: the program uses none, is linked with librunloop.a, runs with other rights than yours, or could not be recorded "
-     "(then a line above says why)"),
+    (["stat", "true"], 0, "no run loop was seen: the program uses none, is linked with librunloop.a, runs with privileges that you do not have, or "
+     "could not be recorded (a line above says why)"),
 ])
 def test_what_cannot_be_shown_is_one_line(tmp_path, words, status, message):
     words, message = [str(word).replace("OWN", str(os.getpid())) for word in words], message.replace("OWN", str(os.getpid()))
@@ -196,7 +196,7 @@ def test_another_users_process_is_one_line(programs, tmp_path):
 
 def test_files_that_are_not_ours_are_left_out(programs, tmp_path):
     done = run(COMMAND, "stat", programs["program"], "junk", directory=tmp_path)
-    left_out = [line for line in done.stderr.splitlines() if line.endswith("not a file of this version of librunloop-trace; left out")]
+    left_out = [line for line in done.stderr.splitlines() if line.endswith("not written by this version of librunloop-trace; skipped")]
     assert done.returncode == 7 and len(left_out) == 2 and len(blocks(done.stderr)) == 3
     other = tmp_path / "runloop-trace-other"
     other.mkdir()

@@ -200,7 +200,7 @@ for number in range(100):
     rl.RLRunLoopRunInMode(mode, ctypes.c_double(0), 0)
 """, directory=directory)
     assert done.returncode == 0, done.stderr
-    assert "events overwritten: the first 236; keep more with -n" in done.stderr
+    assert "the first 236 events were overwritten; keep more with -n" in done.stderr
     assert len([found for found in pftrace.read(directory / "out").slices if found.category == "function"]) == 21
 
 
@@ -225,7 +225,7 @@ def test_a_program_without_loops_is_said_to_have_none(program, directory):
 def test_files_that_are_not_ours_are_left_out(program, directory):
     done = run(COMMAND, "trace", "-o", directory / "out", program, "junk", directory=directory)
     assert done.returncode == 7
-    assert len([line for line in done.stderr.splitlines() if line.endswith("librunloop-trace; left out")]) == 2
+    assert len([line for line in done.stderr.splitlines() if line.endswith("librunloop-trace; skipped")]) == 2
     assert len(pftrace.read(directory / "out").named("answer")) == 4
 
 

@@ -87,7 +87,7 @@ def test_a_process_may_lock_itself_into_a_sandbox_that_kills(program, tmp_path):
 def test_a_program_that_cannot_be_asked_runs_as_ever(program, tmp_path):
     with running(COMMAND, "run", program, "no shared memory", directory=tmp_path) as started:
         assert started.stdout.readline() == "waits\n"
-        assert re.fullmatch(r"runloop: explain: process \d+ cannot be asked: No space left on device\n", started.stderr.readline())
+        assert re.fullmatch(r"runloop: explain: process \d+ cannot be queried: No space left on device\n", started.stderr.readline())
         asked = subprocess.run([COMMAND, "explain", str(started.pid)], capture_output=True, text=True, timeout=TIME_LIMIT)
         assert (asked.returncode, asked.stdout, len(asked.stderr.splitlines())) == (1, "", 1)
         _, errors = started.communicate("x", timeout=TIME_LIMIT)
@@ -100,7 +100,7 @@ def ended(program, what, directory):
 
 
 def test_a_watch_without_a_thread_has_not_started_each_time(program, tmp_path):
-    assert ended(program, "no threads", tmp_path) == (7, "runloop: explain: no thread: Resource temporarily unavailable\n")
+    assert ended(program, "no threads", tmp_path) == (7, "runloop: explain: cannot create a thread: Resource temporarily unavailable\n")
 
 
 def test_a_probe_that_the_program_sets_stays(program, tmp_path):
@@ -110,7 +110,7 @@ def test_a_probe_that_the_program_sets_stays(program, tmp_path):
 def test_a_callback_deep_within_others_stalls_too(program, tmp_path):
     with running(COMMAND, "run", "-s", "0.01", program, "nested", directory=tmp_path) as started:
         assert started.stdout.readline() == "waits\n"
-        explained(started.pid, "is awake, in the posted function nest for")
+        explained(started.pid, "has been in the posted function nest for")
         assert "in the posted function nest for" in started.stderr.readline()
         _, errors = started.communicate("x", timeout=TIME_LIMIT)
     assert (started.returncode, errors) == (7, "")
@@ -120,7 +120,7 @@ def test_names_do_not_reach_the_terminal_as_commands(program, tmp_path):
     with running(COMMAND, "run", program, "names", directory=tmp_path) as started:
         text = explained(started.pid, "asleep")
         started.kill()
-    assert "(red?[31m)" in text and "asleep in the mode mode?[2J? for" in text and "The mode mode?[2J? " in text
+    assert "(red?[31m)" in text and "asleep in mode mode?[2J? for" in text and "A run in mode mode?[2J? " in text
 
 
 def test_a_line_that_cannot_be_written_kills_no_process(program, tmp_path):
@@ -165,4 +165,4 @@ def test_records_that_are_overwritten_while_they_are_read_cost_no_others(program
     with running(COMMAND, "trace", "-n", "4096", "-o", tmp_path / "out", program, "many posts", directory=tmp_path,
                  LD_PRELOAD=str(writer)) as started:
         _, errors = started.communicate(timeout=TIME_LIMIT)
-    assert started.returncode == 7 and 3000 < int(re.search(r": (\d+) events of 1 thread;", errors)[1]) <= 3096, errors
+    assert started.returncode == 7 and 3000 < int(re.search(r": (\d+) events from 1 thread;", errors)[1]) <= 3096, errors
