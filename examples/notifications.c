@@ -75,7 +75,7 @@ int main(void)
                                                     kRLNotificationDeliverImmediately);
     RLNotificationCenterRemoveEveryObserver(center, alarm);
     post(cellar, 12);
-    printf("nobody listens any more; the centre is %s\n",
+    printf("no observers are left; the center is %s\n",
            RLGetTypeID(center) == RLNotificationCenterGetTypeID() ? "still there" : "gone");
     RLRunLoopTimerInvalidate(timer);
     RLRelease(timer);

@@ -37,7 +37,7 @@ def test_each_use_is_an_error_with_the_name_and_the_reason(compiler):
     result = errors(compiler, "\n".join(uses))
     assert result.returncode != 0
     for name in TYPES + FUNCTIONS:
-        assert re.search(rf"error: .*\b{name}\W.*unavailable: librunloop has none: \w+", result.stderr), name
+        assert re.search(rf"error: .*\b{name}\W.*unavailable: not provided by librunloop: \w+", result.stderr), name
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)

@@ -178,7 +178,7 @@ class Site:
         def link(name, section, word):
             return f'<a href="{self.reference(name, section, "reference/index.html")}">{word}</a>'
 
-        parts = ["<h1>Reference</h1>", "<p>A page for each subject, and one for each group of functions. Installed, they are manual pages: "
+        parts = ["<h1>Reference</h1>", "<p>There is a page for each subject and one for each group of functions. They are installed as manual pages: "
                  "<code>man 7 runloop</code>, <code>man RLRunLoopRun</code>.</p>"]
         subjects = " · ".join(f'<a href="#{chapter.name}">{chapter.name.removeprefix("runloop-")}</a>' for chapter in self.manual.chapters)
         parts.append(f"<p>{subjects}</p>")
@@ -193,9 +193,9 @@ class Site:
         others += [path for path in self.originals() if path.name.endswith(".3") and path.stem not in self.manual.pages]
         if others:
             links = ", ".join(link(path.stem, path.suffix[1:], f"{path.stem}({path.suffix[1:]})") for path in others)
-            parts.append(f'<h2 id="further-pages">Further pages</h2>\n<p>{links}</p>')
+            parts.append(f'<h2 id="more-pages">More pages</h2>\n<p>{links}</p>')
         names = ", ".join(link(name, 3, f"<code>{name}</code>") for name in sorted(self.manual.aliases) if f"{name}.3" in self.references)
-        parts.append(f'<h2 id="names-of-corefoundation">Names of CoreFoundation</h2>\n<p>{names}</p>')
+        parts.append(f'<h2 id="corefoundation-names">CoreFoundation names</h2>\n<p>{names}</p>')
         self.write("reference/index.html", "Reference", "\n".join(parts))
 
     def originals(self):

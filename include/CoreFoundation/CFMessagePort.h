@@ -60,8 +60,8 @@ CF_EXPORT CFRunLoopSourceRef CFMessagePortCreateRunLoopSource(
 /* ---- Declined: to use it is an error at compile time. ---- */
 
 CF_EXPORT void CFMessagePortSetDispatchQueue(CFMessagePortRef ms, void *queue)
-    __CF_DECLINED("message ports have no dispatch queues here: put the port's source into a run loop with "
-                  "CFMessagePortCreateRunLoopSource()");
+    __CF_DECLINED("message ports cannot use dispatch queues here: create a source with "
+                  "CFMessagePortCreateRunLoopSource() and add it to a run loop");
 
 CF_EXTERN_C_END
 

@@ -84,8 +84,8 @@ CF_EXPORT CFSocketError CFSocketSendData(CFSocketRef s, CFDataRef address, CFDat
 
 /* ---- The name registry is declined: to use one of these names is an error at compile time. ---- */
 
-#define __CF_SOCKET_REGISTRY_IS_DECLINED                                                              \
-    __CF_DECLINED("CFSocket's name registry asks a server on TCP port 2454 that exists on no system " \
+#define __CF_SOCKET_REGISTRY_IS_DECLINED                                                           \
+    __CF_DECLINED("CFSocket's name registry needs a server on TCP port 2454, which no system has " \
                   "today: pass addresses by other means")
 
 CF_EXPORT CFSocketError CFSocketRegisterValue(const CFSocketSignature *nameServerSignature, CFTimeInterval timeout,

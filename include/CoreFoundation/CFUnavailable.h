@@ -13,23 +13,24 @@
 
 CF_EXTERN_C_BEGIN
 
-#define __CF_NO_TYPE(name, why) typedef const struct __CFUnavailable *name __CF_DECLINED("librunloop has none: " why)
-#define __CF_NO_FUNCTION(name, why) extern void name(void) __CF_DECLINED("librunloop has none: " why)
+#define __CF_NO_TYPE(name, why) \
+    typedef const struct __CFUnavailable *name __CF_DECLINED("not provided by librunloop: " why)
+#define __CF_NO_FUNCTION(name, why) extern void name(void) __CF_DECLINED("not provided by librunloop: " why)
 
-#define __CF_NO_STREAMS "for streams of bytes use CFSocket or CFFileDescriptor"
-#define __CF_NO_URLS "for files and addresses use paths, open() and getaddrinfo()"
-#define __CF_NO_BUNDLES "there are no bundles on Linux; use dlopen() and files"
-#define __CF_NO_PREFERENCES "there is no preferences service on Linux; use a file"
-#define __CF_NO_MACH "there are no Mach ports on Linux; use CFMessagePort, RLPort between threads, or CFFileDescriptor"
+#define __CF_NO_STREAMS "use CFSocket or CFFileDescriptor for byte streams"
+#define __CF_NO_URLS "use paths, open() and getaddrinfo() instead of URLs"
+#define __CF_NO_BUNDLES "Linux has no bundles; use dlopen() and files"
+#define __CF_NO_PREFERENCES "Linux has no preferences service; use a file"
+#define __CF_NO_MACH "Linux has no Mach ports; use CFMessagePort, CFFileDescriptor, or RLPort between threads"
 #define __CF_NO_TEXT "strings are immutable; build text in a buffer and use CFStringCreateWithCString()"
-#define __CF_NO_LOCALES "there are no locales, calendars and time zones; use <time.h> and <locale.h>"
-#define __CF_NO_COLLECTION "there are CFArray, CFSet and CFDictionary"
+#define __CF_NO_LOCALES "locales, calendars and time zones are not supported; use <time.h> and <locale.h>"
+#define __CF_NO_COLLECTION "use CFArray, CFSet or CFDictionary"
 #define __CF_NO_ERRORS "functions that fail return NULL or 0 and set errno"
-#define __CF_NO_UUIDS "use uuid_generate() of libuuid"
-#define __CF_NO_DESKTOP "there is no desktop to speak to"
-#define __CF_NO_PROPERTY_LISTS "there are no property lists; write the objects in a format of your own"
-#define __CF_NO_ALLOCATORS "the only allocator is malloc; pass NULL"
-#define __CF_NO_CENTER "there is the local notification centre only; between processes use CFMessagePort"
+#define __CF_NO_UUIDS "use uuid_generate() from libuuid"
+#define __CF_NO_DESKTOP "there is no desktop to display notifications on"
+#define __CF_NO_PROPERTY_LISTS "property lists are not supported; write the objects in your own format"
+#define __CF_NO_ALLOCATORS "malloc is the only allocator; pass NULL"
+#define __CF_NO_CENTER "there is only the local notification center; use CFMessagePort between processes"
 
 __CF_NO_TYPE(CFMachPortRef, __CF_NO_MACH);
 __CF_NO_FUNCTION(CFMachPortCreate, __CF_NO_MACH);
