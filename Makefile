@@ -19,7 +19,7 @@ SWIFT    := $(shell find Sources/RunLoopCore -name '*.swift' | sort)
 HEADERS  := $(wildcard include/RunLoop/*.h include/CoreFoundation/*.h)
 CMODULES := $(wildcard Sources/CLinux/include/* Sources/CRunLoop/include/*.modulemap) $(HEADERS)
 
-NEEDS_SWIFT := command -v $(SWIFTC) >/dev/null || { echo "librunloop is built by the Swift toolchain, 6.3 or later, from \
+NEEDS_SWIFT := command -v $(SWIFTC) >/dev/null || { echo "librunloop needs the Swift toolchain, 6.3 or later, from \
                swift.org: $(SWIFTC) is not on the PATH." >&2; exit 1; }
 
 IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
@@ -40,7 +40,7 @@ include Tests/own-directory.mk Makefile.check Makefile.install
 .DEFAULT_GOAL := all
 .PHONY: all libraries bench format clean help
 
-all: libraries man  ## the libraries and the manual pages, into build/
+all: libraries man  ## builds the libraries and the manual pages into build/
 libraries: $(addprefix $(LIB)/,librunloop.so librunloop.a librunloop-cf.so pkgconfig/runloop.pc pkgconfig/runloop-cf.pc)
 
 # The compiler aligns strings of sixteen bytes and more for vector instructions. This library reads strings byte by byte
@@ -65,7 +65,7 @@ $(OBJ)/%.o: Sources/CRunLoop/%.c $(CMODULES)
 
 # A name without a folder means that the compiler has not found the file.
 libbsd.a:
-	@echo "librunloop needs libbsd.a to be built: Debian's libbsd-dev has it (or say where it is: LIBBSD=...)." >&2; exit 1
+	@echo "librunloop needs libbsd.a at build time: install Debian's libbsd-dev, or set LIBBSD to its path." >&2; exit 1
 
 $(OBJ)/flopen.o: $(LIBBSD)
 	@mkdir -p $(@D)
@@ -135,12 +135,12 @@ include Makefile.kit Makefile.trace
 bench: all  ## benchmarks librunloop against its peers, in one table (QUICK=1: a minute)
 	$(MAKE) -C Tests/bench run
 
-format:  ## swift format and clang-format, in place
+format:  ## runs swift format and clang-format in place
 	swift format -i -r --configuration .swift-format Sources Tests Package.swift
 	clang-format -i $(shell git ls-files '*.c' '*.h' ':!Tests/bench')
 
-clean:  ## removes what was built
+clean:  ## removes everything that was built
 	rm -rf $(BUILD) .build
 
-help:  ## this list
+help:  ## prints this list
 	@sed -n 's/^\([a-z-]*\):.*  ## /\1	/p' Makefile Makefile.install Makefile.check | expand -t 14

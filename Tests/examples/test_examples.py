@@ -237,13 +237,13 @@ def parse(output):
         "words": int(total[2]),
         "bytes": int(total[3]),
         "longest": int(re.search(r"^longest line: (\d+) bytes$", text, re.M)[1]),
-        "different": int(re.search(r"^different words: (\d+)", text, re.M)[1]),
+        "different": int(re.search(r"^distinct words: (\d+)", text, re.M)[1]),
         "top": [(int(number), word) for number, word in re.findall(r"^ {2} *(\d+)  (\S+)$", text, re.M)],
     }
 
 
 def pauses(output):
-    return int(re.search(rb"main stopped reading (\d+) time", output)[1])
+    return int(re.search(rb"main paused reading (\d+) time", output)[1])
 
 
 def text(size):

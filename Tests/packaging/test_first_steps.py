@@ -39,20 +39,20 @@ def machine(tmp_path):
 def test_without_the_toolchain_make_says_so_and_no_more(machine):
     status, said, _ = machine(without=["swiftc"])
     assert status == 2
-    assert re.fullmatch(r"librunloop is built by the Swift toolchain, 6\.3 or later, .* PATH\.\nmake: .* Error 1\n", said)
+    assert re.fullmatch(r"librunloop needs the Swift toolchain, 6\.3 or later, .* PATH\.\nmake: .* Error 1\n", said)
 
 
 def test_without_libbsd_make_says_which_package_has_it(machine, tmp_path):
     status, said, _ = machine(str(tmp_path / "build/obj/flopen.o"))
-    assert status == 2 and said.startswith("librunloop needs libbsd.a to be built: Debian's libbsd-dev has it")
+    assert status == 2 and said.startswith("librunloop needs libbsd.a at build time: install Debian's libbsd-dev")
 
 
 @pytest.mark.parametrize("uid, how", [(0, ""), (1000, "sudo")])
 def test_setup_says_what_it_installs_before_it_does(machine, uid, how):
     status, said, done = machine("setup", "PACKAGES=one two", uid=uid)
     assert status == 0
-    assert said == (f"== missing Debian packages: one two\n== installing them by {how + ' ' if how else ''}apt-get install"
-                    " (SETUP=no: only names them)\n")
+    assert said == (f"== missing Debian packages: one two\n== installing them with {how + ' ' if how else ''}apt-get install"
+                    " (SETUP=no: only lists them)\n")
     assert re.sub(r"\S+/", "", done) == "apt-get update -qq\napt-get install -y -qq one two\n"
 
 

@@ -29,11 +29,12 @@ enum { exitRight = 0, exitWrong = 1, exitUsage = 2 };
 enum { maximumWorkers = 64, defaultWorkers = 4 };
 
 static const char usage[] = "usage: demo [--workers N] [--slow] [FILE]\n"
-                            "Counts lines, words and bytes of FILE, or of the standard input, with N threads (1 to\n"
-                            "64, else 4) that live in run loops, and checks the result by an independent count.\n"
-                            "With --slow every batch of lines takes 10 ms longer: see how main is held back then.\n"
-                            "Exit status: 0 the totals are right, 1 they are not, or something else went wrong,\n"
-                            "2 the command line is not understood, or the input cannot be read.\n";
+                            "Counts the lines, words and bytes of FILE, or of standard input, with N worker threads\n"
+                            "(1 to 64, 4 by default) that run their own loops, and checks the result against an\n"
+                            "independent count. With --slow each batch of lines takes 10 ms longer, which shows\n"
+                            "how main is held back.\n"
+                            "Exit status: 0 if the totals are right, 1 if they are wrong or something else failed,\n"
+                            "2 if the command line is invalid or the input cannot be read.\n";
 
 typedef struct Demo {
     const char *inputName;
@@ -142,9 +143,9 @@ static void printProgress(RLRunLoopTimerRef timer, void *info)
         waiting += workerCountWaiting(&demo->workers[i]);
     const char *more = "";
     if (!RLRunLoopSourceIsValid(demo->reader.source))
-        more = ", which is all there is";
+        more = ", end of input reached";
     else if (!demo->reader.reading)
-        more = ", so reading is paused";
+        more = ", reading is paused";
     fprintf(stderr, "demo: %.1f MB read, batches waiting for a worker: %d%s\n", (double)demo->reader.bytes / 1e6,
             waiting, more);
 }
@@ -158,7 +159,7 @@ static bool setUp(Demo *demo, int fd)
     demo->reference = referenceCreate();
     if (demo->reference == NULL || !readerInit(&demo->reader, fd, &demo->readerClient) ||
         !loopRecordBegin(&demo->record))
-        return fail("cannot prepare");
+        return fail("cannot set up");
     for (int i = 0; i < demo->workerCount; i++) {
         if (!workerStart(&demo->workers[i], i + 1, demo->slow, &demo->workerClient))
             return fail("cannot start a worker");
@@ -245,12 +246,12 @@ static int parseArguments(Demo *demo, int count, char **arguments)
             char *end;
             long number = strtol(arguments[++i], &end, 10);
             if (*end != '\0' || number < 1 || number > maximumWorkers) {
-                fprintf(stderr, "demo: %s: not from 1 to %d\n", arguments[i], maximumWorkers);
+                fprintf(stderr, "demo: %s: must be from 1 to %d\n", arguments[i], maximumWorkers);
                 return exitUsage;
             }
             demo->workerCount = (int)number;
         } else if ((options && argument[0] == '-' && argument[1] != '\0') || hasFile) {
-            fprintf(stderr, "demo: %s: not understood\n%s", argument, usage);
+            fprintf(stderr, "demo: %s: invalid argument\n%s", argument, usage);
             return exitUsage;
         } else {
             demo->inputName = argument;

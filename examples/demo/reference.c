@@ -94,7 +94,8 @@ void referenceFinish(Reference *reference)
 static bool same(const char *what, uint64_t reference, uint64_t tally)
 {
     if (reference != tally)
-        fprintf(stderr, "demo: %s: the workers counted %" PRIu64 ", the check %" PRIu64 "\n", what, tally, reference);
+        fprintf(stderr, "demo: %s: the workers counted %" PRIu64 ", the check counted %" PRIu64 "\n", what, tally,
+                reference);
     return reference == tally;
 }
 
@@ -108,7 +109,7 @@ bool referenceAgrees(const Reference *reference, const Tally *tally)
     agrees &= same("words", reference->words, tally->counts.words);
     agrees &= same("bytes", reference->bytes, tally->counts.bytes);
     agrees &= same("longest line", reference->longest, tally->counts.longestLine);
-    agrees &= same("different words", reference->nodeCount, tally->wordCount);
+    agrees &= same("distinct words", reference->nodeCount, tally->wordCount);
     for (const Node *node = reference->nodes; node != NULL && agrees; node = node->next)
         agrees =
             same("frequency of a word", node->word.count, tallyFrequency(tally, node->word.bytes, node->word.length));

@@ -26,7 +26,7 @@ static void printTopWords(const Tally *total)
 {
     Word top[topCount];
     int count = tallyTopWords(total, top, topCount);
-    printf("different words: %zu%s\n", total->wordCount, count > 0 ? "; the most frequent:" : "");
+    printf("distinct words: %zu%s\n", total->wordCount, count > 0 ? "; most frequent:" : "");
     for (int i = 0; i < count; i++) {
         printf("  %8" PRIu64 "  ", top[i].count);
         printWord(&top[i]);
@@ -56,8 +56,8 @@ void reportSummary(const Worker *workers, int workerCount, const LoopRecord *mai
     printf("longest line: %" PRIu64 " bytes\n", total->counts.longestLine);
     printTopWords(total);
 
-    printf("\nback-pressure: main stopped reading %" PRIu64 " time%s, because a worker was full\n", reader->pauses,
+    printf("\nback-pressure: main paused reading %" PRIu64 " time%s because a worker was full\n", reader->pauses,
            reader->pauses == 1 ? "" : "s");
-    printf("memory: at most %d batches of %d KB can exist at a time\n", workerCount * (workerBatchLimit + 1) + 1,
+    printf("memory: at most %d batches of %d KB exist at the same time\n", workerCount * (workerBatchLimit + 1) + 1,
            batchCapacity / 1024);
 }
