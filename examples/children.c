@@ -17,12 +17,12 @@ static void readOutput(RLFileDescriptorRef pipe, RLOptionFlags types, void *info
     ssize_t count = read(RLFileDescriptorGetNativeDescriptor(pipe), piece, sizeof piece);
     (void)types;
     if (count <= 0) {
-        puts("  the end of its output");
+        puts("  end of output");
         RLFileDescriptorInvalidate(pipe); /* removes its source from the loop, and closes the descriptor */
         return;
     }
     *total += count;
-    printf("  it says: %.*s", (int)count, piece);
+    printf("  output: %.*s", (int)count, piece);
     RLFileDescriptorEnableCallBacks(pipe, kRLFileDescriptorReadCallBack);
 }
 
@@ -86,10 +86,10 @@ static int sortWords(void)
 
 int main(void)
 {
-    puts("sort gets three words");
+    puts("sort is given three words");
     int ok = sortWords();
 
-    puts("a program that would sleep for an hour is told to end");
+    puts("a program that would sleep for an hour is asked to exit");
     const char *const arguments[] = {"sleep", "3600", NULL};
     RLChildSpawnOptions options = {.program = "sleep", .arguments = arguments, .flags = kRLChildSearchPath};
     RLChildContext context = {.info = "sleep"};

@@ -41,6 +41,6 @@ int main(void)
     }
     RLRelease(address);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until nothing is left in the loop */
-    printf("%d of %d clients have heard the %d bytes that they said\n", done, clientCount, textLength);
+    printf("%d of %d clients received the %d bytes that they sent\n", done, clientCount, textLength);
     return done == clientCount ? 0 : 1;
 }

@@ -24,7 +24,7 @@ static void report(const char *message, void *info)
 static int reported(Reports *reports, const char *mistake, const char *function, int failed)
 {
     int ok = failed && reports->count == 1 && strstr(reports->last, function) != NULL;
-    printf("%s: %s\n", mistake, ok ? "reported, and nothing else happened" : "NOT AS EXPECTED");
+    printf("%s: %s\n", mistake, ok ? "reported, with no other effect" : "NOT AS EXPECTED");
     fprintf(stderr, "  the report: %s\n", reports->count > 0 ? reports->last : "(none)");
     *reports = (Reports){0};
     return ok;

@@ -34,7 +34,7 @@ static void changed(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent 
         const RLFileWatchEvent *event = &events[i];
         tree->events++;
         if (event->oldPath != NULL)
-            printf("  %s is called %s now\n", event->oldPath + root, event->path + root);
+            printf("  %s was renamed to %s\n", event->oldPath + root, event->path + root);
         else if (deed(event->flags) != NULL)
             printf("  %s%s %s\n", event->path + root, event->flags & kRLFileWatchIsDirectory ? "/" : "",
                    deed(event->flags));
@@ -88,7 +88,7 @@ int main(void)
         perror("rename");
     runOnce();
 
-    puts("a directory comes to be, and is watched from then on");
+    puts("a directory is created, and is watched from then on");
     mkdir(in(&tree, "doc"), 0700);
     runOnce();
     writeFile(in(&tree, "doc/page"));
@@ -98,6 +98,6 @@ int main(void)
     RLRunLoopSourceInvalidate(watch);
     RLRelease(watch);
     nftw(tree.path, removeEntry, 8, FTW_DEPTH | FTW_PHYS);
-    puts("nothing is watched any more");
+    puts("nothing is being watched");
     return ok ? 0 : 1;
 }

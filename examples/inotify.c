@@ -113,19 +113,19 @@ int main(void)
     writeFile(&directory, "letter");
     pass();
 
-    puts("we look away; the file is renamed, a directory is made; the loop runs:");
+    puts("callbacks are disabled; the file is renamed, a directory is created; the loop runs:");
     RLFileDescriptorDisableCallBacks(watched, kRLFileDescriptorReadCallBack);
     renameFile(&directory, "letter", "old letter");
     mkdir(inside(&directory, "attic"), 0700);
     int before = directory.events;
     pass();
-    printf("  %d events were told\n", directory.events - before);
+    printf("  %d events were reported\n", directory.events - before);
 
-    puts("we look again: the kernel has kept what happened");
+    puts("callbacks are enabled again: the kernel has queued the events");
     RLFileDescriptorEnableCallBacks(watched, kRLFileDescriptorReadCallBack);
     pass();
 
-    puts("all is deleted, and the loop runs until nothing is left to watch:");
+    puts("everything is deleted, and the loop runs until nothing is left to watch:");
     rmdir(inside(&directory, "attic"));
     unlink(inside(&directory, "old letter"));
     rmdir(directory.path);

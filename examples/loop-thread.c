@@ -59,7 +59,7 @@ static void *skeletonThreadMain(void *argument)
             sem_post(&worker->idle);
             break;
         case kRLRunLoopRunStopped:
-            puts("thread: Stopped - somebody asked the loop to return; take the source away and see");
+            puts("thread: Stopped - the loop was asked to return; remove the source and run again");
             RLRunLoopSourceInvalidate(source); /* also removes it from every mode */
             break;
         case kRLRunLoopRunFinished:

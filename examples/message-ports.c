@@ -139,7 +139,7 @@ int main(void)
     RLMessagePortSendRequest(self.worker, EXIT, NULL, 1, 10, kRLRunLoopDefaultMode, NULL);
     pthread_join(worker, NULL);
     int32_t result = RLMessagePortSendRequest(self.worker, SHOUT, NULL, 1, 10, kRLRunLoopDefaultMode, NULL);
-    printf("main: asking once more gives %d\n", (int)result);
+    printf("main: another request returns %d\n", (int)result);
     RLRelease(self.worker);
     RLMessagePortInvalidate(port);
     RLRelease(port);

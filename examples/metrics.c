@@ -38,7 +38,7 @@ int main(int count, char **arguments)
     RLRunLoopRun();
     RLTraceCopyMetrics(RLRunLoopGetCurrent(), &metrics);
     RLTraceMetricsSubtract(&metrics, &before); /* the second run alone */
-    printf("%d calls, %d of them of timers\n", (int)callsOf(&metrics), (int)metrics.calls[kRLRunLoopProbeTimer]);
+    printf("%d calls, %d of them to timers\n", (int)callsOf(&metrics), (int)metrics.calls[kRLRunLoopProbeTimer]);
     if (count > 1)
         printf("busy for %.1f %% of the time; the slowest call took %.1f us; half of them were late by up to %.1f us\n",
                100 - 100 * (double)metrics.slept / (double)metrics.elapsed, (double)metrics.callTimes.largest / 1e3,

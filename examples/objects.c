@@ -32,7 +32,7 @@ static void sets(void)
            RLSetGetCountOfValue(copy, RLSTR("tea")) ? "tea" : "no tea",
            RLSetGetValueIfPresent(copy, RLSTR("bread"), &found) && found == RLSetGetValue(copy, found) ? "bread"
                                                                                                        : "no bread",
-           RLEqual(same, copy) && RLSetGetCount(empty) == 0 ? "all told" : "miscounted");
+           RLEqual(same, copy) && RLSetGetCount(empty) == 0 ? "as expected" : "miscounted");
     RLRelease(same);
     RLRelease(empty);
     RLRelease(copy);

@@ -22,7 +22,7 @@ static void serve(RLStreamRef stream, const RLStreamEvent *event, void *info)
     heard += event->length;
     most = RLStreamGetQueuedLength(toServer) > most ? RLStreamGetQueuedLength(toServer) : most;
     if (event->type == kRLStreamEventEndEncountered) {
-        RLStreamWrite(stream, answer, snprintf(answer, sizeof answer, "%ld bytes have come", (long)heard));
+        RLStreamWrite(stream, answer, snprintf(answer, sizeof answer, "%ld bytes were received", (long)heard));
         RLStreamCloseWhenWritten(stream);
     }
 }
@@ -55,7 +55,7 @@ int main(void)
     RLStreamWrite(client, bytes, sizeof bytes);
     RLStreamShutdown(client);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0);
-    printf("the relay has held %s\n", most < 200000 ? "less than 200 000 bytes at a time" : "too much");
+    printf("the relay buffered %s\n", most < 200000 ? "less than 200 000 bytes at a time" : "too much");
     RLRelease(toServer);
     RLRelease(address);
     RLRelease(context.info);

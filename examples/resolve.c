@@ -21,7 +21,7 @@ static void resolved(RLHostResolveRef resolve, RLArrayRef addresses, int error, 
     (void)resolve;
     query->error = error;
     if (addresses == NULL) {
-        printf("  %s: %s\n", query->name, error == kRLHostResolveTimedOut ? "the time is over" : "not known");
+        printf("  %s: %s\n", query->name, error == kRLHostResolveTimedOut ? "timed out" : "unknown");
         return;
     }
     query->count = RLArrayGetCount(addresses);
@@ -61,7 +61,7 @@ int main(void)
         ask(workers, &queries[i], 30);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0);
 
-    puts("another work has the only thread");
+    puts("other work occupies the only thread");
     RLWorkRef work = RLWorkCreate(NULL, 0, keepThread, NULL, NULL);
     RLWorkersSubmit(workers, work);
     ask(workers, &queries[2], 0.01);

@@ -67,7 +67,7 @@ int main(void)
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
     printf("the program's own handler was called %d times\n", (int)handled);
 
-    puts("the log does not want to hear of it any more");
+    puts("the log stops listening");
     RLRunLoopSourceInvalidate(signals[0]);
     kill(getpid(), SIGUSR1);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
@@ -83,6 +83,6 @@ int main(void)
     sigaction(SIGUSR1, NULL, &action);
     int ok = log.count == 3 && cache.count == 4 && end.count == 1 && result == kRLRunLoopRunStopped && handled == 4 &&
              action.sa_handler == handle && isDefault(SIGTERM);
-    puts(ok ? "everything is as it was before" : "something is NOT as it was");
+    puts(ok ? "everything is restored" : "something is NOT restored");
     return ok ? 0 : 1;
 }

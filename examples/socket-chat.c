@@ -63,7 +63,7 @@ static void serve(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, c
         }
     }
     if (RLDataGetLength(data) == 0) /* end of stream; the socket invalidates itself after this callback */
-        tellAll(s, "* somebody has left");
+        tellAll(s, "* a guest has left");
 }
 
 static void acceptMember(RLSocketRef s, RLSocketCallBackType type, RLDataRef address, const void *data, void *info)
@@ -74,7 +74,7 @@ static void acceptMember(RLSocketRef s, RLSocketCallBackType type, RLDataRef add
                                                   kRLSocketDataCallBack | kRLSocketWriteCallBack, serve, &context);
     RLSocketSetSocketFlags(member, RLSocketGetSocketFlags(member) | kRLSocketAutomaticallyReenableWriteCallBack);
     members[memberCount++] = addToLoop(member);
-    tellAll(NULL, "* somebody has come");
+    tellAll(NULL, "* a guest has joined");
     if (memberCount == personCount)
         RLSocketInvalidate(s); /* the room is full */
 }
@@ -91,12 +91,12 @@ static const struct Turn {
     int who;
     const char *heard, *says;
 } script[] = {
-    {0, "* somebody has come\n* somebody has come\n* somebody has come\n", "ann: hello everybody\n"},
+    {0, "* a guest has joined\n* a guest has joined\n* a guest has joined\n", "ann: hello everybody\n"},
     {1, "ann: hello everybody\n", "bob: hello ann\n"},
     {2, "bob: hello ann\n", "cat: hello, and goodbye\n"},
     {2, "bob: hello ann\n", ""},
-    {0, "* somebody has left\n", ""},
-    {1, "* somebody has left\n* somebody has left\n", ""},
+    {0, "* a guest has left\n", ""},
+    {1, "* a guest has left\n* a guest has left\n", ""},
     {-1, "", ""},
 };
 static const struct Turn *turn = script;
@@ -141,7 +141,7 @@ int main(void)
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until no socket is left */
     RLRelease(address);
     for (int i = 0; i < personCount; i++) {
-        printf("what %s has heard:\n%s", people[i].name, people[i].heard);
+        printf("what %s received:\n%s", people[i].name, people[i].heard);
         RLRelease(members[i]);
     }
     RLRelease(server);

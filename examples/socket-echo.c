@@ -135,7 +135,7 @@ int main(void)
             perror("echo: send");
     }
     RLRelease(signature.address);
-    printf("%d clients are connected, and each has said %d bytes\n", clientCount, textLength);
+    printf("%d clients are connected, and each has sent %d bytes\n", clientCount, textLength);
     RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until no socket is left */
     pthread_join(thread, NULL);
     RLRelease(text);
@@ -143,7 +143,7 @@ int main(void)
     int done = 0;
     for (int i = 0; i < clientCount; i++)
         done += clients[i].round == rounds;
-    printf("%d clients have heard what they said, %d times\n", done, rounds);
+    printf("%d clients received what they sent, %d times\n", done, rounds);
     printf("the server has accepted %d clients; none is left, so its loop has ended\n", accepted);
     return result == kRLRunLoopRunFinished && done == clientCount ? 0 : 1;
 }

@@ -71,7 +71,7 @@ int main(void)
     RLStallWatchStop(); /* waits for stalled(), if it is running */
 
     printf("stalls: %d\n", found.count);
-    printf("it was %s(), of a timer: %s\n", found.name, found.isTimer ? "yes" : "no");
+    printf("it was %s(), called by a timer: %s\n", found.name, found.isTimer ? "yes" : "no");
     printf("the explanation of the loop names it: %s\n", found.isExplained ? "yes" : "no");
     for (int i = 0; i < 2; i++) {
         RLRunLoopTimerInvalidate(timers[i]);

@@ -62,7 +62,7 @@ static void tell(RLStreamRef stream, const RLStreamEvent *event, void *info)
         printf("%s: the keys are exchanged\n", cipher->name);
         break;
     case kRLStreamEventHasBytesAvailable:
-        printf("%s hears: %.*s", cipher->name, (int)event->length, (const char *)event->bytes);
+        printf("%s receives: %.*s", cipher->name, (int)event->length, (const char *)event->bytes);
         RLStreamShutdown(stream); /* takes effect once the answer is written */
         break;
     case kRLStreamEventEndEncountered:

@@ -12,7 +12,7 @@ static void timedOut(RLRunLoopTimerRef timer, void *info)
 {
     Connection *connection = info;
     connection->timeouts++;
-    printf("nothing came for a while, after %d events\n", connection->events);
+    printf("no data for a while, after %d events\n", connection->events);
     if (connection->timeouts == 2)
         RLRunLoopStop(RLRunLoopGetCurrent());
     else

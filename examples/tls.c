@@ -41,7 +41,7 @@ static void serve(RLStreamRef stream, const RLStreamEvent *event, void *info)
 {
     (void)info;
     if (event->type == kRLStreamEventHasBytesAvailable) {
-        printf("the server hears: %.*s", (int)event->length, (const char *)event->bytes);
+        printf("the server receives: %.*s", (int)event->length, (const char *)event->bytes);
         RLStreamWrite(stream, "and a good day to you\n", 22);
         RLStreamShutdown(stream); /* sends the closing alert once that is written */
     } else if (event->type == kRLStreamEventErrorOccurred) {
@@ -60,7 +60,7 @@ static void call(RLStreamRef stream, const RLStreamEvent *event, void *info)
         printf("%s\n", SSL_get_version(RLStreamGetSSL(stream)));
         break;
     case kRLStreamEventHasBytesAvailable:
-        printf("the client hears: %.*s", (int)event->length, (const char *)event->bytes);
+        printf("the client receives: %.*s", (int)event->length, (const char *)event->bytes);
         *answered = 1;
         break;
     case kRLStreamEventErrorOccurred:

@@ -19,7 +19,7 @@ static void take(RLStreamRef stream, const RLStreamEvent *event, void *info)
 static void sent(RLStreamRef stream, RLStreamResult result, int error, void *info)
 {
     (void)error, (void)info;
-    printf("all was handed to the system%s\n", result == kRLStreamSuccess ? "" : ", or never will be");
+    printf("everything was written%s\n", result == kRLStreamSuccess ? "" : ", or never will be");
     RLStreamResumeReading(stream); /* to receive the answer */
 }
 

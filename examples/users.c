@@ -72,7 +72,7 @@ static RLMessagePortRef make_port(uid_t *client)
         perror("server: no port");
         exit(1);
     }
-    printf("server: other users may come: %s\n", RLMessagePortAllowsOtherUsers(port) ? "yes" : "no");
+    printf("server: other users may connect: %s\n", RLMessagePortAllowsOtherUsers(port) ? "yes" : "no");
     RLRunLoopSourceRef source = RLMessagePortCreateRunLoopSource(NULL, port, 0);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), source, kRLRunLoopDefaultMode);
     RLRelease(source);

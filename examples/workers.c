@@ -81,7 +81,7 @@ int main(void)
     RLWorkRef endless = start(workers, searchForEver, &sums[2]), last = start(workers, add, &sums[3]);
     ok = ok && RLRunLoopRunInMode(kRLRunLoopDefaultMode, 30, 0) == kRLRunLoopRunStopped;
     printf("the last is cancelled before it begins: %s\n", RLWorkCancel(last) ? "yes" : "NO");
-    printf("the endless one has begun, so it can only be told: %s\n", RLWorkCancel(endless) ? "NO" : "yes");
+    printf("the endless one has begun, so it can only be notified: %s\n", RLWorkCancel(endless) ? "NO" : "yes");
 
     RLRelease(workers); /* waits for the endless work */
     puts("the workers are gone");

@@ -23,8 +23,8 @@ linux_stop_exception(int version, _Unwind_Action actions, _Unwind_Exception_Clas
 {
     (void)version, (void)class, (void)exception, (void)context;
     if ((actions & _UA_FORCE_UNWIND) == 0) {
-        static const char line[] =
-            "runloop: an exception escaped from a run loop callback; catch it in the callback (see RLBase.h); aborting\n";
+        static const char line[] = "runloop: an exception escaped from a run loop callback; catch it in the callback "
+                                   "(see RLBase.h); aborting\n";
         syscall(SYS_write, STDERR_FILENO, line, sizeof line - 1);
         abort();
     }

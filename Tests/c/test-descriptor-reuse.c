@@ -71,8 +71,9 @@ START_TEST(a_socket_on_a_number_that_was_closed_is_a_new_one)
     }
     reuse_number();
     sock_open(&new, ends[0], kRLSocketDataCallBack);
-    assert_misuse("RLSocketCreateWithNative", "socket",
-                  "descriptor was closed while another socket used it; invalidate a socket before closing its descriptor");
+    assert_misuse(
+        "RLSocketCreateWithNative", "socket",
+        "descriptor was closed while another socket used it; invalidate a socket before closing its descriptor");
     ck_assert_int_eq(lifetime_held(&life), 0);
     if (past != RELEASED) {
         ck_assert_ptr_ne(new.object, old);
@@ -217,8 +218,9 @@ START_TEST(a_socket_on_another_file_of_a_kind_is_a_new_one)
     ck_assert(is_of_file(old.object, old.object));
     reuse_file(kind, fd);
     sock_open(&new, fd, kRLSocketWriteCallBack);
-    assert_misuse("RLSocketCreateWithNative", "socket",
-                  "descriptor was closed while another socket used it; invalidate a socket before closing its descriptor");
+    assert_misuse(
+        "RLSocketCreateWithNative", "socket",
+        "descriptor was closed while another socket used it; invalidate a socket before closing its descriptor");
     ck_assert_ptr_ne(new.object, old.object);
     ck_assert(!RLSocketIsValid(old.object));
     ck_assert(is_of_file(new.object, new.object));

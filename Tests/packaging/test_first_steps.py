@@ -78,6 +78,6 @@ def test_demo_ends_with_what_to_read_next():
     environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
     commands = subprocess.run(["make", "-n", "-o", "setup", "demo", "MAKE=:"], cwd=ROOT, env=environment, capture_output=True,
                               text=True, check=True).stdout
-    last = commands.partition("read on: ")[2]
+    last = commands.partition("== next: ")[2]
     pages = re.findall(r"\b(?:examples|include|docs)/[\w./]+\w", last)
     assert len(pages) > 2 and all((ROOT / page).exists() for page in pages)

@@ -65,5 +65,5 @@ def test_a_program_with_an_allocator_hears_why_there_is_none(compiler):
     result = subprocess.run([COMPILERS[compiler], "-xc", "-fsyntax-only", f"-I{INCLUDE}", "-"], input=ALLOCATOR, capture_output=True,
                             text=True)
     assert result.returncode != 0
-    assert "the only allocator is malloc" in result.stderr
+    assert "malloc is the only allocator" in result.stderr
     assert "unknown type" not in result.stderr and "undeclared" not in result.stderr

@@ -94,7 +94,7 @@ static void ask_without_waiting(Client *client)
             client->outstanding++;
         RLRelease(data);
     }
-    printf("client: %d requests are on their way\n", client->outstanding);
+    printf("client: %d requests are in flight\n", client->outstanding);
     RLRunLoopRun(); /* until the last reply arrives */
     printf("client: the replies add up to %ld\n", client->sum);
 }

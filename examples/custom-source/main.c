@@ -43,7 +43,7 @@ static void removeSource(void *info)
             delegate->sourcesToPing[i] = delegate->sourcesToPing[--delegate->count];
             free(context);
             delegate->removed++;
-            puts("main:   the source has gone");
+            puts("main:   the source is gone");
             break;
         }
     }

@@ -117,7 +117,8 @@ extension SocketPointer {
     /// Reports a socket whose descriptor number belongs to another file by now, invalidates the socket, and releases a reference. Call
     /// without a lock held. May call the error handler and the context's release.
     func invalidateClosed(_ function: Name) {
-        Misuse.report(function, "socket", "descriptor was closed while another socket used it; invalidate a socket before closing its descriptor")
+        Misuse.report(
+            function, "socket", "descriptor was closed while another socket used it; invalidate a socket before closing its descriptor")
         invalidate(closes: false)
         release()
     }

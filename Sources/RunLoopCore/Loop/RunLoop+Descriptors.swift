@@ -255,7 +255,8 @@ extension RunLoopPointer {
         if hasLost {
             preservingSystemError {
                 Misuse.report(
-                    "RLRunLoop", "source", "its descriptor can no longer be watched; it may have been closed before the source was invalidated")
+                    "RLRunLoop", "source",
+                    "its descriptor can no longer be watched; it may have been closed before the source was invalidated")
             }
         }
     }

@@ -189,7 +189,8 @@ enum Membarrier {
     private static func runWithout() {
         if linux_membarrier_global() == 0 || visitProcessors() { return }
         TextBuffer.build { text in
-            text.append("runloop: a seccomp filter denies both membarrier(2) and sched_setaffinity(2): it must allow one of them; aborting\n")
+            text.append(
+                "runloop: a seccomp filter denies both membarrier(2) and sched_setaffinity(2): it must allow one of them; aborting\n")
             text.withBytes { StandardError.write($0, $1) }
         }
         abort()
