@@ -53,11 +53,12 @@ extension ConnectionPointer {
     /// pass of the loop, up to a limit, as long as no client can observe that. Loop thread only; calls the port's callback.
     private func receiveRequests(on loop: RunLoopPointer) -> DispatchResult {
         var count = 0
-        var budget = PortLimits.bytesPerTurn
+        var reception = Reception(threadContext: loop.threadContext)
         var wantsReply = false
-        while receiveRequest(on: loop, &wantsReply, &budget) {
+        while receiveRequest(&reception) {
             count += 1
-            if wantsReply || count >= PortLimits.requestsPerTurn || budget <= 0 || has([.hasBacklog, .isFull]) { break }
+            wantsReply = reception.packet.frame.id != 0
+            if wantsReply || count >= PortLimits.requestsPerTurn || reception.budget <= 0 || has([.hasBacklog, .isFull]) { break }
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
         if count == 0 && has(.isFull) { updateInterest() }
@@ -66,15 +67,13 @@ extension ConnectionPointer {
         return count > 0 ? .handled : has(.looksForMemory) ? .tryLater : .unwanted
     }
 
-    /// Receives one packet, or takes one that was received ahead, and handles it. Returns true if it was a request; `wantsReply` then says
-    /// whether the client waits for a reply. Loop thread only; calls user code.
+    /// Receives one packet, or takes one that was received ahead, and handles it. Returns true if it was a request. Loop thread only; calls
+    /// user code.
     @inline(__always)
-    private func receiveRequest(on loop: RunLoopPointer, _ wantsReply: inout Bool, _ budget: inout Int) -> Bool {
-        var packet = ReceivedPacket()
-        if !takeAhead(&packet, &budget) && !receive(loop.threadContext, &packet, &budget, isAhead: false) || packet.ending != .none {
-            return end(packet)
-        }
-        wantsReply = packet.frame.id != 0
+    private func receiveRequest(_ reception: inout Reception) -> Bool {
+        reception.packet = ReceivedPacket()
+        if !takeAhead(&reception) && !receive(&reception) || reception.packet.ending != .none { return end(reception.packet) }
+        let packet = reception.packet
         if packet.frame.kind == .hello {
             SilentClients.remove(self)
             let isOwnName = pointee.port.isNamed(packet.data)
@@ -95,51 +94,86 @@ extension ConnectionPointer {
     /// Receives one packet from the server. Returns true if it completed a request that the calling thread waits for. The thread of `loop`
     /// only; call without a lock held. May call user code if the connection ends.
     func receiveReply(on loop: RunLoopPointer) -> Bool {
-        var packet = ReceivedPacket()
-        var budget = PortLimits.bytesPerTurn
-        if !receive(loop.threadContext, &packet, &budget, isAhead: false) { return end(packet) }
+        var reception = Reception(threadContext: loop.threadContext)
+        if !receive(&reception) { return end(reception.packet) }
+        let packet = reception.packet
         let hasPayload = packet.data != nil || packet.frame.payloadLocation == .absent
         let result: RequestResult = packet.frame.kind == .reply && hasPayload ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
 
-    /// Receives the next ring entry or packet, or pieces of a large payload until it is complete or `budget` bytes were received. Returns
-    /// false if nothing is complete yet, or if nothing will follow for the reason in `packet.ending`. `isAhead`: the packet is for `ahead`,
-    /// and the call is between the `begin` and the `finish` of that. Any thread; call without a lock held. Calls no user code.
-    func receive(_ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int, isAhead: Bool) -> Bool {
-        guard let buffer = DataPointer.receivingMemory(threadContext) else { return false }
-        pointee.mutex.lockInlined()
-        if !mayReceive(isAhead) {
-            unlock()
-            return false
-        }
-        let isServer = pointee.role == .server
-        if isServer && pointee.ring.isOpen {
-            var frame: Frame?
-            if let entry = takeFromRing(buffer, &frame) {
-                return finishReceiving(entry, frame, buffer, threadContext, &packet, &budget, isAhead, isEntry: true)
+    /// Receives the next ring entry or packet, or pieces of a large payload until it is complete or the budget is used up. Returns false if
+    /// nothing is complete yet, or if nothing will follow for the reason in `reception.packet.ending`. Any thread; call without a lock held.
+    /// Calls no user code.
+    func receive(_ reception: inout Reception) -> Bool {
+        // Other threads may send between two pieces.
+        while true {
+            guard let buffer = DataPointer.receivingMemory(reception.threadContext) else { return false }
+            var passed: Int32 = -1
+            pointee.mutex.lockInlined()
+            let progress = mayReceive(reception.isAhead) ? takeNext(buffer, &passed, &reception) : .nothing
+            pointee.mutex.unlockInlined()
+            if progress == .complete { return true }
+            if passed >= 0 {
+                // Either the file of a ring, which has been mapped, or a descriptor that the peer must not send.
+                if reception.packet.ending == .none { Descriptor.close(passed) } else { PacketSocket.closeApart(passed) }
+            }
+            if progress == .nothing || reception.budget <= 0 { return false }
+            let frame = reception.packet.frame
+            if pointee.role == .client && frame.payloadLocation == .pieces && !pointee.port.isAwaiting(frame.id) {
+                locked { pointee.incoming.skip(frame.id) }
             }
         }
-        if pointee.incoming.isUnderWay { return receivePieces(buffer, threadContext, &packet, &budget, isAhead) }
-        let received = PacketSocket.receive(
-            pointee.fd, buffer, Frame.headSize + Frame.inlineLimit, nil, mayHold: pointee.mayHoldDescriptors)
-        // A packet that is shorter than a header leaves older bytes in the buffer, so the size is tested first.
-        let head = buffer.load(as: Frame.Head.self)
-        if received.attachment == .none, Frame.isCommonCase(head, size: received.size, isServer ? .request : .reply),
-            !isServer || (pointee.handshakeDone && !pointee.ring.isOpen)
-        {
-            if isServer { pointee.ring.counter = 0 }
-            pointee.mutex.unlockInlined()
-            packet.frame.kind = isServer ? .request : .reply
-            packet.frame.payloadLocation = .inline
-            packet.frame.id = head.4
-            packet.frame.message = head.5
-            packet.frame.deadline = Instant(nanoseconds: head.7)
-            packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: Int(head.6), threadContext)
-            return true
+    }
+
+    /// What `takeNext` took: nothing that concerns the caller of `receive`, a part of a large payload, or a frame with its whole payload.
+    enum Progress { case nothing, part, complete }
+
+    /// Takes one packet, which may be a piece, or one ring entry. The caller holds the mutex.
+    @inline(__always)
+    private func takeNext(_ buffer: UnsafeMutableRawPointer, _ passed: inout Int32, _ reception: inout Reception) -> Progress {
+        var room: UnsafeMutableRawBufferPointer?
+        var size = Frame.headSize
+        if pointee.incoming.isUnderWay {
+            if has(.waitsForMemory) || !pointee.incoming.makeRoom() {
+                reception.packet.ending = .full
+                return .nothing
+            }
+            room = pointee.incoming.room
+        } else {
+            if pointee.role == .server && pointee.ring.isOpen, let progress = takeFromRing(buffer, &reception) { return progress }
+            size += Frame.inlineLimit
         }
-        let frame = Frame.parse(head, size: received.size, hasFile: received.attachment != .none, receiver: receiver)
-        return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isAhead, isEntry: false)
+        let received = PacketSocket.receive(pointee.fd, buffer, size, room, mayHold: pointee.mayHoldDescriptors)
+        passed = received.passed
+        guard received.kind == .packet else {
+            if received.kind == .end { reception.packet.ending = .closed }
+            return .nothing
+        }
+        let head = buffer.load(as: Frame.Head.self)
+        // A packet that is shorter than a header leaves older bytes in the buffer, so `parse` tests the size first.
+        guard let frame = Frame.parse(head, size: received.size, hasFile: received.hasFile, receiver: receiver),
+            noteReceived(frame, passed)
+        else {
+            reception.packet.ending = .violation
+            return .nothing
+        }
+        reception.packet.frame = frame
+        switch frame.payloadLocation {
+        case .absent: return frame.kind == .reply || frame.kind == .dropped ? .complete : .nothing
+        case .inline where frame.kind == .piece:
+            // A small piece costs a system call, too.
+            reception.budget -= Swift.max(frame.length, 4096)
+            guard pointee.incoming.isComplete, let (frame, data) = pointee.incoming.finish() else { return .part }
+            reception.packet.frame = frame
+            reception.packet.data = data
+            return .complete
+        case .inline:
+            reception.packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, reception.threadContext)
+            return .complete
+        case .pieces: return .part
+        case .file: return .nothing
+        }
     }
 
     /// Whether the connection may receive now. While it `isFull`, it may not. A loop must also wait until no thread receives ahead and all
@@ -154,86 +188,6 @@ extension ConnectionPointer {
 
     /// The end that this connection is to `Frame.parse`. The caller holds the mutex.
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }
-
-    /// Receives pieces of the payload under way, and frames without a payload between them. The caller holds the mutex; returns without it.
-    private func receivePieces(
-        _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer, _ packet: inout ReceivedPacket, _ budget: inout Int,
-        _ isAhead: Bool
-    ) -> Bool {
-        while mayReceive(isAhead) && pointee.incoming.isUnderWay {
-            if has(.waitsForMemory) || !pointee.incoming.makeRoom() {
-                packet.ending = .full
-                break
-            }
-            let received = PacketSocket.receive(
-                pointee.fd, buffer, Frame.headSize, pointee.incoming.room, mayHold: pointee.mayHoldDescriptors)
-            var frame = Frame.parse(
-                buffer.load(as: Frame.Head.self), size: received.size, hasFile: received.attachment != .none, receiver: receiver)
-            if received.kind != .packet || frame?.kind != .piece {
-                if frame?.payloadLocation == .inline || frame?.payloadLocation == .pieces { frame = nil }
-                return finishReceiving(received, frame, buffer, threadContext, &packet, &budget, isAhead, isEntry: false)
-            }
-            let length = frame?.length ?? 0
-            if !pointee.incoming.add(length) {
-                unlock()
-                packet.ending = .violation
-                return false
-            }
-            // A small piece costs a system call, too.
-            budget -= Swift.max(length, 4096)
-            if pointee.incoming.isComplete, let (frame, data) = pointee.incoming.finish() {
-                if pointee.role == .server && pointee.ring.isOpen { pointee.ring.noteSocketRequest() }
-                unlock()
-                packet.frame = frame
-                packet.data = data
-                return true
-            }
-            if budget <= 0 { break }
-            // Lets other threads send in between.
-            unlock()
-            lock()
-        }
-        unlock()
-        return false
-    }
-
-    /// The rest of `receive`, for ring entries and for all packets but the most frequent. The caller holds the mutex; returns without it.
-    private func finishReceiving(
-        _ received: PacketSocket.Received, _ parsed: Frame?, _ buffer: UnsafeMutableRawPointer, _ threadContext: ThreadContextPointer,
-        _ packet: inout ReceivedPacket, _ budget: inout Int, _ isAhead: Bool, isEntry: Bool
-    ) -> Bool {
-        if received.kind != .packet {
-            unlock()
-            received.attachment.close()
-            if received.kind == .end { packet.ending = .closed }
-            return false
-        }
-        var frame = parsed
-        if !isEntry, let some = frame, !noteReceived(some, received.attachment.descriptor) { frame = nil }
-        guard let frame, received.attachment != .several else {
-            unlock()
-            received.attachment.close()
-            packet.ending = .violation
-            return false
-        }
-        if frame.kind == .hello { pointee.handshakeDone = true }
-        if frame.kind == .abandoned { pointee.incoming.reset() }
-        if frame.payloadLocation == .pieces { pointee.incoming.begin(frame) }
-        unlock()
-        packet.frame = frame
-        switch frame.payloadLocation {
-        case .absent: return frame.kind == .reply || frame.kind == .dropped
-        case .inline: packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, threadContext)
-        case .pieces:
-            if pointee.role == .client && !pointee.port.isAwaiting(frame.id) { locked { pointee.incoming.skip(frame.id) } }
-            lock()
-            return receivePieces(buffer, threadContext, &packet, &budget, isAhead)
-        case .file:
-            if received.attachment.descriptor >= 0 { Descriptor.close(received.attachment.descriptor) }
-            return false
-        }
-        return true
-    }
 
     /// Acts on `packet.ending`: ends the connection after `closed` and `violation`, waits for memory after `full`. Always returns false,
     /// for callers to return. Call without a lock held; may call user code.

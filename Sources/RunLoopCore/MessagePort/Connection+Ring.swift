@@ -123,41 +123,53 @@ extension ConnectionPointer {
 
     // MARK: the server
 
-    /// Server: takes the next request from the ring as if it had arrived in a packet; its data is put into `buffer` after the room for a
-    /// header. Returns nil if a packet has to be taken next, `.nothing` if there is neither an entry nor a packet, and a packet without a
-    /// frame if the ring is invalid. The ring must be open. The caller holds the mutex.
-    func takeFromRing(_ buffer: UnsafeMutableRawPointer, _ frame: inout Frame?) -> PacketSocket.Received? {
-        var taken = pointee.ring.takeEntry(buffer + Frame.headSize)
-        if case .nothing = taken, pointee.ring.spinForEntry() { taken = pointee.ring.takeEntry(buffer + Frame.headSize) }
+    /// Server: takes the next request from the ring as if it had arrived in a packet. Returns nil if a packet has to be taken next. The ring
+    /// must be open. The caller holds the mutex.
+    func takeFromRing(_ buffer: UnsafeMutableRawPointer, _ reception: inout Reception) -> Progress? {
+        var taken = pointee.ring.takeEntry(buffer)
+        if case .nothing = taken, pointee.ring.spinForEntry() { taken = pointee.ring.takeEntry(buffer) }
         if case .nothing = taken {
-            if Descriptor.poll(pointee.fd, for: .readable).isEmpty { return PacketSocket.Received(kind: .nothing) }
+            if Descriptor.poll(pointee.fd, for: .readable).isEmpty { return .nothing }
             pointee.ring.requestDoorbell()
-            taken = pointee.ring.takeEntry(buffer + Frame.headSize)
+            taken = pointee.ring.takeEntry(buffer)
             if case .entry = taken { pointee.ring.cancelDoorbellRequest() } else { pointee.ring.endBurst() }
         }
         switch taken {
         case .nothing, .tooEarly: return nil
-        case .invalid: break
+        case .invalid:
+            reception.packet.ending = .violation
+            return .nothing
         case .entry(let message, let length):
-            frame = Frame(kind: .request, payloadLocation: .inline, message: message, length: length)
+            reception.packet.frame = Frame(kind: .request, payloadLocation: .inline, message: message, length: length)
+            reception.packet.data = DataPointer.createReceived(buffer, count: length, reception.threadContext)
+            return .complete
         }
-        return PacketSocket.Received(kind: .packet, size: Frame.headSize)
     }
 
-    /// Updates the ring for a frame that arrived through the socket: counts a request, or maps or opens the ring. Returns false if the
-    /// frame violates the protocol. The caller holds the mutex.
-    func noteReceived(_ frame: Frame, _ file: Int32) -> Bool {
+    /// Updates the connection for a frame that arrived through the socket, perhaps with a descriptor. Returns false if the frame violates the
+    /// protocol. The caller holds the mutex.
+    @inline(__always)
+    func noteReceived(_ frame: Frame, _ passed: Int32) -> Bool {
+        // Only frames without a payload may arrive between the pieces of a payload.
+        let hasPayload = frame.payloadLocation == .inline || frame.payloadLocation == .pieces
+        if pointee.incoming.isUnderWay && hasPayload && frame.kind != .piece { return false }
+        if frame.payloadLocation == .pieces { pointee.incoming.begin(frame) }
         switch frame.kind {
+        case .hello: pointee.handshakeDone = true
         case .request where frame.payloadLocation == .inline:
             if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else { noteOneWay(frame) }
         case .doorbell: return pointee.ring.isOpen
         case .ring where pointee.role == .server: return pointee.ring.open()
-        case .ring where file >= 0:
-            if !pointee.ring.map(file) { return false }
+        case .ring:
+            if passed == linux_passed_refused { break }
+            if passed < 0 || !pointee.ring.map(passed) { return false }
             if pointee.ring.isMapped { _ = openRing() }
-        // No payload is under way that this could be a piece of.
-        case .piece: return false
-        case .request, .ring, .hello, .reply, .dropped, .abandoned: break
+        case .piece:
+            // `add` also returns false if no payload is under way.
+            if !pointee.incoming.add(frame.length) { return false }
+            if pointee.role == .server && pointee.ring.isOpen && pointee.incoming.isComplete { pointee.ring.noteSocketRequest() }
+        case .abandoned: pointee.incoming.reset()
+        case .request, .reply, .dropped: break
         }
         return true
     }

@@ -64,14 +64,6 @@ struct Frame: BitwiseCopyable {
     /// The header as it is sent. O(1).
     var head: Head { (Self.magic, kind.rawValue, payloadLocation.rawValue, 0, id, message, UInt64(length), deadline.nanoseconds) }
 
-    /// Returns whether a packet of `size` bytes without a file has the most frequent form: a request that wants a reply, or a reply, with
-    /// the payload in the packet. If so, `parse` would accept it for a receiver of `kind`, and the fields of the frame are those of the
-    /// header. O(1).
-    static func isCommonCase(_ head: Head, size: Int, _ kind: Kind) -> Bool {
-        size >= headSize && size <= headSize + inlineLimit && head.0 == magic && head.1 == kind.rawValue
-            && head.2 == PayloadLocation.inline.rawValue && head.3 == 0 && head.4 != 0 && head.6 == UInt64(size - headSize)
-    }
-
     /// The end that receives a frame, which determines what frames may be sent to it.
     enum Receiver {
         /// `newServer`: a server whose client has not yet sent its hello.
@@ -80,7 +72,6 @@ struct Frame: BitwiseCopyable {
 
     /// Returns the frame of a packet of `size` bytes that came with a file if `hasFile`. Returns nil if the packet is malformed, or must
     /// not be sent to `receiver`. O(1).
-    @inline(never)
     static func parse(_ head: Head, size: Int, hasFile: Bool, receiver: Receiver) -> Frame? {
         guard size >= headSize, head.0 == magic, head.3 == 0, let kind = Kind(rawValue: head.1),
             let payloadLocation = PayloadLocation(rawValue: head.2), head.6 <= UInt64(lengthLimit)
@@ -92,6 +83,7 @@ struct Frame: BitwiseCopyable {
     }
 
     /// Whether the length is consistent with the size of the packet and the location of the payload.
+    @inline(__always)
     private func hasValidLength(_ size: Int, _ hasFile: Bool) -> Bool {
         switch payloadLocation {
         case .absent: length == 0 && size == Self.headSize && !hasFile
@@ -102,16 +94,16 @@ struct Frame: BitwiseCopyable {
     }
 
     /// Whether a frame of this kind, with this payload location and id, may be sent to `receiver`.
+    @inline(__always)
     private func isAllowed(_ receiver: Receiver) -> Bool {
-        switch (receiver, kind) {
-        case (.newServer, .hello): payloadLocation == .inline && length > 0 && length <= Self.nameLimit && id == 0
-        case (.server, .request): payloadLocation == .inline || payloadLocation == .pieces
-        case (.client, .ring): payloadLocation == .file && length == Ring.size && id == 0
-        case (.server, .ring), (.server, .doorbell), (.server, .abandoned): payloadLocation == .absent && id == 0
-        case (.server, .piece), (.client, .piece): payloadLocation == .inline && length > 0 && id == 0
-        case (.client, .reply): id != 0 && payloadLocation != .file
-        case (.client, .dropped): id != 0 && payloadLocation == .absent
-        default: false
+        switch kind {
+        case .request: receiver == .server && (payloadLocation == .inline || payloadLocation == .pieces)
+        case .reply: receiver == .client && id != 0 && payloadLocation != .file
+        case .hello: receiver == .newServer && payloadLocation == .inline && length > 0 && length <= Self.nameLimit && id == 0
+        case .ring where receiver == .client: payloadLocation == .file && length == Ring.size && id == 0
+        case .ring, .doorbell, .abandoned: receiver == .server && payloadLocation == .absent && id == 0
+        case .piece: receiver != .newServer && payloadLocation == .inline && length > 0 && id == 0
+        case .dropped: receiver == .client && id != 0 && payloadLocation == .absent
         }
     }
 }

@@ -15,6 +15,17 @@ struct ReceivedPacket: BitwiseCopyable {
     fileprivate var length: Int { data?.pointee.capacity ?? 0 }
 }
 
+/// What a thread needs to receive from a connection, and what it has received.
+struct Reception: BitwiseCopyable {
+    /// The calling thread's context.
+    let threadContext: ThreadContextPointer
+    /// Whether the packet is for `ahead`, between its `begin` and its `finish`.
+    var isAhead = false
+    /// How many more bytes may be received before other connections have their turn.
+    var budget = PortLimits.bytesPerTurn
+    var packet = ReceivedPacket()
+}
+
 /// Packets that were received before the loop could deliver them. Two processes that send each other large one-way requests at the same
 /// time, each from the thread that also receives, would otherwise wait for each other forever. So a thread that waits for room in a send
 /// receives for the ports that its own loop serves, but calls no port's callback. The loop delivers the packets, in order, when it runs.
@@ -98,12 +109,10 @@ extension ConnectionPointer {
 
     /// Takes the oldest packet that was received ahead, and its bytes from the budget. Returns false if there is none, if a reply to the
     /// client is queued, or if the client has too many unanswered requests. Any thread; call without the mutex held.
-    func takeAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
-        has([.hasAhead, .receivesAhead]) && takeFirstAhead(&packet, &budget)
-    }
+    func takeAhead(_ reception: inout Reception) -> Bool { has([.hasAhead, .receivesAhead]) && takeFirstAhead(&reception) }
 
     /// The rest of `takeAhead`.
-    private func takeFirstAhead(_ packet: inout ReceivedPacket, _ budget: inout Int) -> Bool {
+    private func takeFirstAhead(_ reception: inout Reception) -> Bool {
         let taken = locked { () -> ReceivedPacket? in
             let taken = !has(.isFull) && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil
             noteAheadState()
@@ -111,8 +120,8 @@ extension ConnectionPointer {
         }
         if !has(.hasAhead) { updateInterest() }
         guard let taken else { return false }
-        packet = taken
-        budget -= taken.length
+        reception.packet = taken
+        reception.budget -= taken.length
         return true
     }
 
@@ -126,12 +135,13 @@ extension ConnectionPointer {
             return
         }
         if has(.hasBacklog) { _ = flush() }
-        var budget = PortLimits.bytesPerTurn
+        var reception = Reception(threadContext: threadContext, isAhead: true)
         var hasMore = !has(.isFull)
-        while hasMore && budget > 0 && beginAhead() {
-            var packet = ReceivedPacket()
-            hasMore = receive(threadContext, &packet, &budget, isAhead: true)
-            budget -= 4096
+        while hasMore && reception.budget > 0 && beginAhead() {
+            reception.packet = ReceivedPacket()
+            hasMore = receive(&reception)
+            reception.budget -= 4096
+            let packet = reception.packet
             if packet.frame.kind == .hello { SilentClients.remove(self) }
             if packet.ending == .full { waitForMemory() }
             // The loop will notice the end of the connection itself.

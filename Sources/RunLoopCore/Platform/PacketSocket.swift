@@ -130,27 +130,11 @@ enum PacketSocket {
         var kind: Kind
         /// The packet's true size, even if the packet was truncated.
         var size = 0
-        var attachment = Attachment.none
-    }
+        /// The descriptor that came with the packet, which belongs to the receiver; -1 if there was none. `linux_passed_several`: there were
+        /// several, which are being closed; no peer of ours sends that. `linux_passed_refused`: this process has no number left for it.
+        var passed: Int32 = -1
 
-    /// The descriptor received with a packet.
-    enum Attachment: BitwiseCopyable, Equatable {
-        case none
-        /// One descriptor, which the receiver owns.
-        case descriptor(Int32)
-        /// Several descriptors, which are being closed: no peer that uses this library sends that.
-        case several
-        /// A descriptor that this process could not receive because it has none left.
-        case refused
-
-        /// The descriptor; -1 if there is none.
-        var descriptor: Int32 {
-            if case .descriptor(let fd) = self { return fd }
-            return -1
-        }
-
-        /// Closes the descriptor, if there is one, on a separate thread.
-        func close() { if descriptor >= 0 { PacketSocket.closeApart(descriptor) } }
+        var hasFile: Bool { passed != -1 }
     }
 
     /// Receives the next packet, if there is one. Data that fits neither into `buffer` nor into `body`, which is filled after it, is lost.
@@ -166,23 +150,12 @@ enum PacketSocket {
                 mayHold
                 ? linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, &passed)
                 : linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, nil)
-            if size >= 0 { return Received(kind: size > 0 ? .packet : .end, size: size, attachment: attachment(passed)) }
+            if size >= 0 { return Received(kind: size > 0 ? .packet : .end, size: size, passed: passed) }
             let error = systemError
             systemError = saved
             if error == EAGAIN { return Received(kind: .nothing) }
             // ECONNRESET: the other end has closed the connection without reading everything. Reported once, before what it has sent.
             if error != EINTR && error != ECONNRESET { return Received(kind: .end) }
-        }
-    }
-
-    /// Returns the attachment that `linux_receive_packet` reported.
-    @inline(__always)
-    private static func attachment(_ passed: Int32) -> Attachment {
-        switch passed {
-        case -1: .none
-        case linux_passed_several: .several
-        case linux_passed_refused: .refused
-        default: .descriptor(passed)
         }
     }
 

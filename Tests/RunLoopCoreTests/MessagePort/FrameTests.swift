@@ -16,30 +16,6 @@ import Testing
         #expect(DataPointer.receivedLimit >= Frame.headSize + Frame.inlineLimit)
     }
 
-    /// `isCommonCase` is false for everything that `parse` would refuse, and true for all frames of the most frequent kind.
-    @Test(arguments: [4, 5, 6] as [UInt64])
-    func theCommonCaseIsAValidFrame(seed: UInt64) {
-        var random = Random(seed: seed)
-        var count = 0
-        for _ in 0..<scaled(20_000) {
-            let (frame, receiver) = validFrame(&random)
-            let size = Frame.headSize + (frame.payloadLocation == .inline ? frame.length : 0)
-            let kind = receiver == .client ? Frame.Kind.reply : .request
-            let isCommonCase = Frame.isCommonCase(frame.head, size: size, kind)
-            expectInLoop(isCommonCase == (frame.kind == kind && frame.payloadLocation == .inline && frame.id != 0))
-            if isCommonCase { count += 1 }
-            // Change one byte of the header, or the size of the packet.
-            var head = frame.head
-            let payloadLocation = random.below(Frame.headSize)
-            withUnsafeMutableBytes(of: &head) { $0[payloadLocation] ^= UInt8(1 + random.below(255)) }
-            let sizes = [size, size + 1, size - 1, Frame.headSize - 1, Frame.headSize + Frame.inlineLimit + 1, -1]
-            for size in sizes where Frame.isCommonCase(head, size: size, kind) {
-                expectInLoop(Frame.parse(head, size: size, hasFile: false, receiver: receiver == .newServer ? .server : receiver) != nil)
-            }
-        }
-        #expect(count > 0)
-    }
-
     @Test(arguments: [1, 2, 3] as [UInt64])
     func validFramesAreReadAsTheyWereWritten(seed: UInt64) {
         var random = Random(seed: seed)
