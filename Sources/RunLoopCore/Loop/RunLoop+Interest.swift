@@ -78,20 +78,20 @@ extension RunLoopPointer {
     /// end. Loops that gain or lose the source in the meantime may be left out. O(square of the number of loops).
     @inline(never)
     private static func forEachLoop(of source: SourcePointer, _ body: LoopFunction) {
-        var last: ThreadContextPointer?
-        while let next = loop(of: source, after: last) {
-            let owner = source.item.lock(and: next)
-            if let registration = source.registration(in: next) { body(RunLoopPointer(next), registration) }
-            ItemPointer.unlockBoth(owner, next)
-            last = next
+        let owner = source.item.lock()
+        var next = loop(of: source, after: nil)
+        owner.unlock()
+        while let loop = next {
+            let owner = source.item.lock(and: loop)
+            if let registration = source.registration(in: loop) { body(RunLoopPointer(loop), registration) }
+            next = self.loop(of: source, after: loop)
+            ItemPointer.unlockBoth(owner, loop)
         }
     }
 
     /// Returns the source's loop with the next higher address; nil after the last one. Going by address misses no loop when others are
-    /// added or removed.
+    /// added or removed. The caller holds the source's lock.
     private static func loop(of source: SourcePointer, after last: ThreadContextPointer?) -> ThreadContextPointer? {
-        let owner = source.item.lock()
-        defer { owner.unlock() }
         var next: ThreadContextPointer?
         var registration = source.registrations
         while let some = registration {
