@@ -1,4 +1,5 @@
-/* Checks that signalled sources of equal order perform in the order of their first signals. */
+/* Checks that signalled sources of equal order perform in the order of their first signals, and that a source performs that was
+ * signalled before it was added. */
 #include "harness.h"
 
 static RLRunLoopRef rl;
@@ -75,11 +76,35 @@ START_TEST(a_source_that_signals_itself_does_not_keep_one_of_equal_order_waiting
 }
 END_TEST
 
+static RLRunLoopSourceRef shared;
+
+static void note_text(void *text) { note(text); }
+
+static void *run_second_loop(UNUSED void *unused)
+{
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), shared, kRLRunLoopDefaultMode);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false);
+    return NULL;
+}
+
+/* No bit of the second loop says that the source is signalled. */
+START_TEST(a_source_signalled_before_it_comes_into_a_second_loop_is_performed_there)
+{
+    shared = make_source(0, note_text, "shared");
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), shared, kRLRunLoopDefaultMode);
+    RLRunLoopSourceSignal(shared);
+    join_thread(start_thread(run_second_loop, NULL));
+    ck_assert_str_eq(notes, "shared");
+    drop_source(shared);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("source-order");
     TCase *tcase = add_case(suite, "signals", 30);
     tcase_add_test(tcase, sources_of_equal_order_perform_by_their_first_signal);
     tcase_add_test(tcase, a_source_that_signals_itself_does_not_keep_one_of_equal_order_waiting);
+    tcase_add_test(tcase, a_source_signalled_before_it_comes_into_a_second_loop_is_performed_there);
     return suite;
 }

@@ -54,10 +54,6 @@ extension RunLoopPointer {
     /// in several loops, or in none, makes every loop search all its sources once.
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         if pointee.pendingSignals.isEmpty && !pointee.mayHaveQueued && SharedSignals.count == pointee.sharedSignalsSeen { return false }
-        return performQueuedSources(mode, onlyOne: onlyOne)
-    }
-
-    private func performQueuedSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         var handled = false
         lockInlined()
         if let source = takeSignals(mode) {
