@@ -34,8 +34,6 @@ private func release(_ object: UnsafeRawPointer?) {
         if !(Handle.storage(object) as RunLoopPointer).release() { reportOverRelease() }
     case .timer:
         let timer: TimerPointer = Handle.storage(object)
-        // `tryRelease` may have claimed this thread's own lock. The claim has to be retracted before any lock is acquired.
-        ThreadContextPointer.stepOut()
         if releaseItemInlined(timer.item) { timer.destroy() }
     case .source:
         let source: SourcePointer = Handle.storage(object)

@@ -186,21 +186,19 @@ extension TimerPointer {
     }
 
     /// Does what `release` does, if clients hold exactly one reference, which the caller has checked, and if the timer has ended, or has no
-    /// detail and is queued in the calling thread's loop. Otherwise returns false without any effect, and `ThreadContextPointer.stepOut`
-    /// must follow.
+    /// detail and is queued, in a process with one thread. Otherwise returns false without any effect.
     @inline(__always)
     func tryRelease() -> Bool {
-        guard let own = ThreadContextPointer.current else { return false }
         if pointee.item.has(.ended) {
+            guard let own = ThreadContextPointer.current else { return false }
             // Orders this after what other threads did before they released their references. The caller has read the count and the tag in
             // one load, which a race detector does not see. The value is not used, so nothing waits for this load.
             _ = pointee.item.object.references.load(ordering: .acquiring)
             return TimerStorage.slab.deallocateCached(self, own)
         }
-        // The loop keeps this timer until it fires, so only the count changes.
-        guard Thread.isAlone, own.pointee.lock.tryLock(), pointee.item.owner == own, item.state.isQueued else { return false }
+        // The loop keeps this timer until it fires, so only the count changes. Another thread could take a reference meanwhile.
+        guard Thread.isAlone, item.state.isQueued else { return false }
         pointee.item.object.references.store(0, ordering: .releasing)
-        own.unlockAfterTryLock()
         return true
     }
 
