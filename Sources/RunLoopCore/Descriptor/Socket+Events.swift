@@ -37,7 +37,6 @@ extension SocketPointer {
     }
 
     /// Decides what to do, and disarms the events that lead to it. Returns false if there is nothing to do.
-    @inline(__always)
     private func begin(_ ready: Events, _ reported: Events, _ plan: inout Plan) -> Bool {
         guard disarm(ready, &plan) else {
             endpoint.updateInterestSlow()

@@ -243,7 +243,6 @@ extension SocketPointer {
 
     /// Whether the client is called when the socket is writable: if write or connect is enabled, and then for both. Connect does not count
     /// if its bit is set in the flags.
-    @inline(__always)
     func notifiesWritable(_ state: EndpointState) -> Bool {
         pointee.callBacks.writes && !state.has(EndpointState.writeDisabled)
             || pointee.callBacks.connects && !state.has(EndpointState.connectDisabled)

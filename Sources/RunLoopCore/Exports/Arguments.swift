@@ -28,7 +28,6 @@ func isValidBuffer(
 }
 
 /// Returns whether a collection accepts these values.
-@inline(never)
 func isTaken(
     _ values: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, by elements: ElementCalls, _ function: Name, _ name: Name
 ) -> Bool {

@@ -20,7 +20,6 @@ private struct Call {
 
 /// Returns the loop behind a handle if `modes` is a single mode, as it nearly always is. Otherwise returns nil without a diagnostic: the
 /// caller then uses `check`.
-@inline(__always)
 private func loop(_ rl: OpaquePointer?, ifOneMode modes: UnsafeRawPointer) -> RunLoopPointer? {
     guard let rl = rl.map(UnsafeRawPointer.init), Handle.isKind(.runLoop, rl), Handle.isKind(.string, modes) else { return nil }
     return Handle.storage(rl)

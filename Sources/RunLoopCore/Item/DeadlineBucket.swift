@@ -47,7 +47,6 @@ struct DeadlineBucket: BitwiseCopyable {
     static var maximumIndex: UInt32 { 1 << indexBits - 1 }
 
     /// Composes a position of the number of a heap or bucket and an index: see `indexBits`.
-    @inline(__always)
     static func position(_ number: Int, _ index: Int) -> UInt32 { UInt32(truncatingIfNeeded: number &<< Int(indexBits) | index) }
 
     /// The number of the heap or bucket that a position is in: see `indexBits`.
@@ -107,7 +106,6 @@ extension DeadlineBucketPointer {
     }
 
     /// Finds a free slot, or makes some. Returns false if out of memory. O(1) on average. `spare`: as in `grow`.
-    @inline(never)
     func findSlot(_ spare: inout UnsafeMutablePointer<DeadlineBucket.Entry>?) -> Bool {
         if walk() { return true }
         let isNearlyFull = pointee.count >= pointee.capacity &- pointee.capacity / 4
@@ -132,7 +130,6 @@ extension DeadlineBucketPointer {
 
     /// Takes all timers out of the bucket, and returns how many there were. They belong to the caller, and are in the first slots until
     /// others are put there. O(number of slots).
-    @inline(never)
     func takeAll() -> Int {
         if pointee.capacity == 0 { return 0 }
         let (entries, taken) = (pointee.entries.unsafelyUnwrapped, pointee.taken.unsafelyUnwrapped)

@@ -14,7 +14,6 @@ struct TimerKey: HeapKey {
 
 extension ItemState {
     /// The index of a queued timer without a detail in the farthest bucket; greater than any index for every other timer.
-    @inline(__always)
     fileprivate var indexInFarthest: UInt64 { distance(from: .queued(at: DeadlineBucket.position(1, 0))) }
 }
 
@@ -187,7 +186,6 @@ struct DeadlineQueue: ~Copyable {
         return true
     }
 
-    @inline(never)
     private mutating func insertNear(_ entry: DeadlineBucket.Entry) {
         near.insertReserved(entry.key, entry.position)
     }
@@ -196,7 +194,6 @@ struct DeadlineQueue: ~Copyable {
 
     /// Opens buckets until some timer is in exact order, or all buckets are open. If the queue turns out to be empty, resets the farthest
     /// bucket.
-    @inline(never)
     private mutating func openUntilNear() {
         if bucketCount == 0 { return }
         while near.count == 0 && sorted.isEmpty && (bucketCount > 1 || bucket(0).pointee.count > 0) { openNearest() }

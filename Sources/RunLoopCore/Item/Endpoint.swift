@@ -75,7 +75,6 @@ extension EndpointPointer {
     var state: EndpointState { EndpointState(pointee.stateBits.load(ordering: .acquiring)) }
 
     /// Stores the state. The caller holds the lock.
-    @inline(__always)
     private func set(_ state: EndpointState) { pointee.stateBits.store(state.bits, ordering: .releasing) }
 
     /// Changes the state as a whole and returns the new one. If `change` returns false, changes nothing and returns nil. Any thread that

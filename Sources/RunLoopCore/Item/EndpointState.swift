@@ -34,7 +34,6 @@ struct EndpointState: BitwiseCopyable, Equatable {
     func has(_ flag: UInt32) -> Bool { bits & flag != 0 }
 
     /// Sets flags.
-    @inline(__always)
     mutating func set(_ flag: UInt32) { bits |= flag }
 
     /// Clears flags.

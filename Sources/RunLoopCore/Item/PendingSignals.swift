@@ -75,7 +75,6 @@ struct PendingSignals: ~Copyable {
 
     /// Sets the bit of a slot for which `allocate` has returned true. At most three atomic read-modify-writes. Any thread,
     /// async-signal-safe.
-    @inline(__always)
     func set(_ slot: Int) {
         if slot < Self.nearSlots { set(1 << UInt64(slot), in: near) } else { setFar(slot - Self.nearSlots) }
     }

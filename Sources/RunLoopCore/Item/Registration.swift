@@ -183,7 +183,6 @@ extension RegistrationPointer {
     var isQueued: Bool { position.pointee != IndexedHeap<SourceKey>.absent }
 
     /// The source's key among the signalled sources of a mode.
-    @inline(__always)
     var key: SourceKey {
         let source = source
         return SourceKey(order: source.pointee.order, sequence: source.signalTime)
@@ -219,11 +218,9 @@ extension RegistrationPointer {
 
     /// Makes the loop check the source. May be late: if the registration has passed to another source, a loop checks that one in vain. Any
     /// thread, async-signal-safe.
-    @inline(__always)
     func setPending() { setPending(slot) }
 
     /// Does what `setPending()` does, for a slot that is known already.
-    @inline(__always)
     func setPending(_ slot: UInt32) {
         if let pendingSignals, slot != Registration.noSlot { pendingSignals.pointee.set(Int(slot)) } else { SharedSignals.increment() }
     }

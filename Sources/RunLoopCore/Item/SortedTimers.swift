@@ -48,7 +48,6 @@ struct SortedTimers: BitwiseCopyable {
     var count: Int { end &- next }
 
     /// The timer that fires first. Call only if `isEmpty` is false. O(1).
-    @inline(__always)
     var first: Entry { entries.unsafelyUnwrapped[next] }
 
     /// Returns the deadline of the timer with this position. O(1).

@@ -95,7 +95,6 @@ extension TimerPointer {
         self = (UnsafeMutableRawPointer(position) - Self.positionOffset).assumingMemoryBound(to: TimerStorage.self)
     }
 
-    @inline(never)
     var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
     /// Whether the timer has a detail. The caller holds the lock.
@@ -108,7 +107,6 @@ extension TimerPointer {
     var detail: TimerDetailPointer? { hasDetail ? knownDetail : nil }
 
     /// The info that is passed to the client's callback; nil after invalidation. The caller holds the lock.
-    @inline(__always)
     var info: UnsafeMutableRawPointer? {
         if !pointee.item.has(.valid) { return nil }
         return hasDetail ? knownDetail.pointee.context.info : pointee.infoOrDetail
@@ -130,7 +128,6 @@ extension TimerPointer {
 
     /// Does what `create` does, for a timer without a detail and only from memory in the cache. If this returns nil, `create` may still
     /// succeed. Calls no user code and makes no system call.
-    @inline(__always)
     static func tryCreate(
         _ threadContext: ThreadContextPointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
     ) -> TimerPointer? {

@@ -42,7 +42,6 @@ struct PerformRequest: BitwiseCopyable {
     var modes: UnsafeRawPointer? { UnsafeRawPointer(bitPattern: taggedModes & ~1) }
 
     /// The client's `info`.
-    @inline(__always)
     var info: UnsafeMutableRawPointer? { extra.map { $0.pointee.info } ?? (taggedModes & 1 == 0 ? detail : nil) }
 
     var ticket: PerformTicketPointer? { extra?.pointee.ticket }
@@ -64,7 +63,6 @@ struct PerformRequest: BitwiseCopyable {
 
     /// Finishes a request that has run: wakes the waiting thread or calls the release function, and releases the modes. For a request that
     /// will not run, use `finishUncalled`. Call without a lock held. May call user code.
-    @inline(__always)
     func finish(_ outcome: PerformTicket.State) {
         if let extra { Self.finish(extra, outcome) }
         if let modes { Self.release(modes: modes) }

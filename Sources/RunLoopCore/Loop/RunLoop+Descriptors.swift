@@ -269,7 +269,6 @@ extension SourcePointer {
 
 extension Poller {
     /// The first registration on the watch with this index.
-    @inline(__always)
     func registrations(_ index: Int) -> RegistrationPointer? { self[index].registrations }
 }
 

@@ -153,7 +153,6 @@ extension RunLoopPointer {
 
     /// RLRunLoopIsIdleInMode: whether a pass that reached step 7 at this moment would sleep. At most one system call, unless changes have
     /// to be registered with epoll.
-    @inline(__always)
     func isIdle(in name: StringPointer) -> Bool {
         lock()
         defer { unlock() }

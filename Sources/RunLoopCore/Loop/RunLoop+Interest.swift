@@ -76,7 +76,6 @@ extension RunLoopPointer {
 
     /// Calls `body`, with the locks of source and loop held, once for each loop that has the source from the beginning of this call to its
     /// end. Loops that gain or lose the source in the meantime may be left out. O(square of the number of loops).
-    @inline(never)
     private static func forEachLoop(of source: SourcePointer, _ body: LoopFunction) {
         let owner = source.item.lock()
         var next = loop(of: source, after: nil)

@@ -78,7 +78,6 @@ extension RunLoopPointer {
 
     /// Whether adding an item in `set` to the chosen mode changes nothing. An item that was added to the common modes may have been removed
     /// from one of them since.
-    @inline(__always)
     func isComplete(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set, contains(set, choice) else { return false }
         if case .common = choice { return set == pointee.commonSet || set.pointee.modes.contains(allOf: pointee.commonModes) }
@@ -232,7 +231,6 @@ extension RunLoopPointer {
     /// Makes the loop end its sleep if the current mode has become empty. Called, with or without the lock held, after an item has been
     /// invalidated or made unreferenced, or a function cancelled. Not called after an item has been removed: as in CFRunLoop, the item may
     /// be on its way to another mode. Any thread.
-    @inline(never)
     func noteEmptied() {
         pointee.mayBeEmpty.store(1, ordering: .releasing)
         // No effect on the calling thread's own loop while that is awake. The loop checks before it sleeps anyway, and an adjustment would

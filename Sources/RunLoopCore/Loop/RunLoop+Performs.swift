@@ -104,7 +104,6 @@ extension RunLoopPointer {
     }
 
     /// Whether a request in `held` may be for this mode. The caller holds the lock.
-    @inline(__always)
     func mayHaveHeld(_ mode: ModePointer) -> Bool { pointee.held.count > 0 && pointee.modeWithoutHeld != mode }
 
     /// Whether some request in `held`, from index `first` on, waits for this mode. The caller holds the lock.

@@ -101,7 +101,6 @@ extension RunLoopPointer {
     }
 
     /// Queues a timer of this loop for a deadline that may differ from its own. The caller holds the lock.
-    @inline(never)
     func queue(_ timer: TimerPointer, at deadline: UInt64) {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.insert(timer, at: deadline)
         adjustSleep(for: deadline)

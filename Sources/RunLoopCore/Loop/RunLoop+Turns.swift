@@ -84,7 +84,6 @@ extension RunLoopPointer {
     /// Returns how many events to fetch. A run that dispatches at most one event per fetch needs only one, provided that epoll's order
     /// gives each descriptor its turn. It does not after another mode has run, since descriptors then leave the epoll set and join it again
     /// behind the others, nor if sources have an order.
-    @inline(__always)
     func extent(_ mode: ModePointer) -> EventBatch.Extent {
         guard
             pointee.activation.returnsAfterSource || pointee.activation.deadline == .distantPast

@@ -237,7 +237,6 @@ extension MessagePortPointer {
     /// some time, and lets connections continue for which there is memory by now. If the exemption is free, gives it to the peer that
     /// joined or last had it the longest time ago, and of that peer's payloads to the one that began first; so a peer with many connections
     /// gets it no more often than others. O(number of connections). Any thread; call without a lock held.
-    @inline(never)
     static func lookForMemory() {
         let now = Clock.now.nanoseconds
         let last = lastLook.load(ordering: .relaxed)

@@ -112,7 +112,6 @@ extension ConnectionPointer {
     }
 
     /// Adds a reference. Any thread, lock-free.
-    @inline(__always)
     func retain() { pointee.references.countUp() }
 
     /// Releases a reference; the last one closes the socket and frees the connection. Any thread; call without the lock of a port or

@@ -110,7 +110,6 @@ extension MessagePortPointer {
     /// Once the port is invalid and none of its callbacks is running, makes `isKeptByClients` agree with whether the program has
     /// references. Adds the internal reference that stands for them if they have come back. Returns true if there are none and that
     /// reference is the caller's to release. The caller holds the mutex.
-    @inline(never)
     private func takeReferenceOfClients() -> Bool {
         if pointee.isValid || pointee.runningCalls > 0 { return false }
         let isReferenced = pointee.base.object.references.load(ordering: .acquiring) > 0

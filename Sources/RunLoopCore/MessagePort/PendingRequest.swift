@@ -219,7 +219,6 @@ extension MessagePortPointer {
     }
 
     /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread; call without the mutex held.
-    @inline(never)
     func isAwaiting(_ id: UInt32) -> Bool { locked { pending(id) != nil } }
 
     /// The request with this number; nil if it has timed out or was completed. The caller holds the mutex.

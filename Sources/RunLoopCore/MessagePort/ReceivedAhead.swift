@@ -86,7 +86,6 @@ struct ReceivedAhead: ~Copyable {
     private static func cost(_ packet: ReceivedPacket) -> Int { packet.length + 256 }
 
     /// Releases and removes all packets.
-    @inline(never)
     mutating func removeAll() {
         for index in next..<packets.count { packets[index].data?.releaseSlow() }
         packets.removeAll()

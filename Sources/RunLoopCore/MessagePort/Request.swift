@@ -128,7 +128,6 @@ extension RequestPointer {
     }
 
     /// Adds a reference. Any thread, lock-free.
-    @inline(__always)
     func retain() { pointee.header.retain() }
 
     /// Releases a reference. Returns false if there was none. The last one reports to the sender of an unanswered request that there will
@@ -154,7 +153,7 @@ extension RequestPointer {
     /// How many seconds the sender will still wait: 0 if it has stopped, infinity if it waits without limit or wants no reply. Reads the
     /// clock, and makes a system call if the sender is another process. Any thread; call without a lock held.
     var remainingSeconds: Double {
-        @inline(never) get {
+        get {
             if pointee.id == 0 { return .infinity }
             let now = pointee.deadline == .never ? Instant.distantPast : Clock.now
             if now >= pointee.deadline || !isAwaited { return 0 }

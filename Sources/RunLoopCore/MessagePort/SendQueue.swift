@@ -67,7 +67,6 @@ extension DataPointer {
 
 extension ConnectionPointer {
     /// `send` for a frame that may not fit into one packet, or into the socket buffer.
-    @inline(never)
     func sendOrQueue(_ frame: Frame, _ data: DataPointer?) {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in

@@ -46,11 +46,9 @@ struct ItemHeader: ~Copyable {
     func has(_ wanted: ItemFlags, of all: ItemFlags) -> Bool { flags.intersection(all) == wanted }
 
     /// Sets flags. The caller holds the lock.
-    @inline(__always)
     func set(_ some: ItemFlags) { flagBits.store(flagBits.load(ordering: .relaxed) | some.rawValue, ordering: .releasing) }
 
     /// Sets or clears `unreferenced`. The caller holds the lock.
-    @inline(__always)
     func setUnreferenced(_ isUnreferenced: Bool) {
         let others = flagBits.load(ordering: .relaxed) & ~ItemFlags.unreferenced.rawValue
         flagBits.store(others | (isUnreferenced ? ItemFlags.unreferenced.rawValue : 0), ordering: .releasing)
@@ -86,7 +84,6 @@ struct ItemState: BitwiseCopyable, Equatable {
 
     /// Returns the distance from the position in `other`, which is queued, to the position in this state, modulo 2^32. If this state is not
     /// queued, the result is larger than any distance.
-    @inline(__always)
     func distance(from other: ItemState) -> UInt64 {
         let difference = bits &- other.bits
         return difference &<< 32 | difference &>> 32

@@ -35,7 +35,6 @@ enum Probe {
     }
 
     /// A part, a kind and a detail in one word, so that callers pass one argument for them.
-    @inline(__always)
     static func topic(_ part: Part, _ kind: Kind, detail: UInt32 = 0) -> UInt {
         UInt(detail) << 32 | UInt(part.rawValue << 4 | kind.rawValue)
     }

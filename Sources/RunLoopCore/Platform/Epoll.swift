@@ -55,7 +55,6 @@ enum Epoll {
     }
 
     /// Like `wait`, but does not sleep. For hot paths: inlined, because after a system call the processor mispredicts each return.
-    @inline(__always)
     static func poll(_ epoll: Int32, _ events: UnsafeMutablePointer<epoll_event>, capacity: Int32) -> Int? {
         let saved = systemError
         let count = linux_epoll_wait(epoll, events, capacity, 0)

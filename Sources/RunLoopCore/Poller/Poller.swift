@@ -300,7 +300,6 @@ struct Poller: ~Copyable {
     // MARK: events
 
     /// Returns the index of the watch with an even tag; nil if the watch does not exist or is not in the epoll set. O(1).
-    @inline(__always)
     func index(ofTag tag: UInt64) -> Int? {
         let index = Int(UInt32(truncatingIfNeeded: tag) >> 1)
         guard index < watches.count, watches[index].generation == UInt32(truncatingIfNeeded: tag >> 32), watches[index].state == .listening

@@ -200,7 +200,6 @@ extension PortQueuePointer {
 
     /// Signals the source. If it is in exactly one loop and mode, returns that loop, so that the caller can wake it after unlocking;
     /// otherwise wakes all its loops. The caller holds the senders' lock, which keeps the source alive.
-    @inline(never)
     fileprivate func signalLocked() -> RunLoopPointer? {
         guard let portSource = pointee.portSource, let source = portSource.pointee.source else { return nil }
         source.signal()

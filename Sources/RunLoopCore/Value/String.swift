@@ -34,7 +34,7 @@ struct StringStorage: ObjectStorage, ~Copyable {
     /// The UTF-8 text, followed by a 0. Valid until the object is destroyed. O(1), except for the first use of a constant that is not
     /// ASCII. Any thread.
     var bytes: UnsafePointer<UInt8> {
-        @inline(never) get {
+        get {
             if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
             return UnsafePointer(bitPattern: address.load(ordering: .relaxed)).unsafelyUnwrapped
         }
@@ -42,7 +42,7 @@ struct StringStorage: ObjectStorage, ~Copyable {
 
     /// The number of bytes without the terminating 0. O(1), except for the first use of a constant that is not ASCII. Any thread.
     var byteCount: Int {
-        @inline(never) get {
+        get {
             if form.load(ordering: .acquiring) == Self.wide { narrowDown() }
             return length.load(ordering: .relaxed)
         }
