@@ -64,16 +64,9 @@ extension FileDescriptorPointer {
             }, detail, threadContext)
     }
 
-    /// RLFileDescriptorEnableCallBacks. Any thread; a few plain stores on that of the object's owner, if the events are registered already.
-    @inline(__always)
+    /// RLFileDescriptorEnableCallBacks. Any thread; plain stores on that of the object's owner, if the events are registered already.
     func enable(_ events: Events) {
-        if !endpoint.tryArm(events) { enableSlow(events) }
-    }
-
-    /// The rest of `enable`: for other threads, and for events that are not registered yet.
-    private func enableSlow(_ events: Events) {
-        guard let loop = Registry.current else { return }
-        loop.threadContext.pointee.lock.stepOut()
+        guard Registry.current != nil else { return }
         let now = endpoint.update { state in
             if state.isValid { state.arm(events) }
             return state.isValid

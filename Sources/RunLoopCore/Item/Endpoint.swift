@@ -88,19 +88,6 @@ extension EndpointPointer {
         return isChanged ? new : nil
     }
 
-    /// Arms the endpoint inline, if nothing else has to be done: the calling thread owns it, no other thread wants the lock, and these
-    /// events are registered with epoll. Otherwise returns false, perhaps with the lock held: the caller then calls `OwnerLock.stepOut`,
-    /// arms the endpoint, and updates its source.
-    @inline(__always)
-    func tryArm(_ events: Events) -> Bool {
-        let owner = pointee.item.owner
-        if !owner.isCurrent || !owner.pointee.lock.tryLock() || pointee.item.owner != owner { return false }
-        var now = state
-        if now.isValid { now.arm(events) }
-        set(now)
-        return owner.pointee.lock.tryUnlockUncontended() && !now.needsUpdate
-    }
-
     /// Prepares for a loop to call the client: disarms the `ready` events that are armed, and returns them. If there are none, returns an
     /// empty set and changes nothing. The descriptor stays open until `endCall`. The caller holds the loop's lock, which may be
     /// temporarily released.

@@ -145,14 +145,10 @@ extension PortQueuePointer {
 
     /// Takes the senders' lock. Any thread. O(1).
     @inline(never)
-    func lockSenders() { lockSendersInlined() }
-    /// `lockSenders`, inlined into hot paths.
-    func lockSendersInlined() { pointee.senders.lock() }
+    func lockSenders() { pointee.senders.lock() }
     /// Releases the senders' lock. Only the thread that took it.
     @inline(never)
-    func unlockSenders() { unlockSendersInlined() }
-    /// `unlockSenders`, inlined into hot paths.
-    func unlockSendersInlined() { pointee.senders.unlock() }
+    func unlockSenders() { pointee.senders.unlock() }
 
     /// Whether messages may wait in the queue, so that a source that becomes the port's has to be signalled. The caller holds the senders'
     /// lock.

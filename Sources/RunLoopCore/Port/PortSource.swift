@@ -181,10 +181,10 @@ extension PortQueuePointer {
     @inline(__always)
     func put(_ message: QueuedMessage) -> PortQueue.Outcome {
         var wake: RunLoopPointer?
-        lockSendersInlined()
+        lockSenders()
         let outcome = putLocked(message)
         if outcome == .queuedUnsignalled { wake = signalLocked() }
-        unlockSendersInlined()
+        unlockSenders()
         wake?.wakeUp()
         return outcome
     }
