@@ -46,8 +46,12 @@ __thread struct linux_stream_thread linux_stream_thread
     __attribute__((tls_model("initial-exec"), visibility("hidden")));
 uint32_t linux_kit_forks __attribute__((visibility("hidden")));
 struct linux_stream_thread *linux_kit_forking_thread __attribute__((visibility("hidden")));
+/* The value of linux_kit_forks before linux_kit_forking_thread called the first of its consecutive fork()s. */
+static uint32_t forking_thread_since;
 void linux_kit_note_fork(void)
 {
+    if (linux_kit_forking_thread != &linux_stream_thread)
+        forking_thread_since = linux_kit_forks;
     linux_kit_forks++;
     linux_kit_forking_thread = &linux_stream_thread;
 }
@@ -65,10 +69,15 @@ int linux_stream_lock_recover(struct linux_stream_lock *lock)
     linux_kit_lock();
     int is_first = lock->forks != linux_kit_forks;
     if (is_first) {
-        lock->was_broken |= lock->depth > 0;
-        lock->depth = 0;
-        lock->owner = NULL;
-        lock->word = 0;
+        /* The owner exists here only if it called fork() itself. Comparing addresses is not enough, because after a
+           fork() by another thread, a new thread may have the address. */
+        int is_held = linux_is_forking_thread(lock->owner) && lock->forks >= forking_thread_since;
+        if (!is_held) {
+            lock->was_broken |= lock->depth > 0;
+            lock->depth = 0;
+            lock->owner = NULL;
+            lock->word = 0;
+        }
         __atomic_store_n(&lock->forks, linux_kit_forks, __ATOMIC_RELEASE);
     }
     linux_kit_unlock();

@@ -139,8 +139,8 @@ static inline struct linux_stream_thread *linux_this_stream_thread(void) { retur
 
 /* -- Locks --------------------------------------------------------------------------------------------------------- */
 
-/* A recursive lock. In the child of a fork() it is free, whatever other threads were doing. While the process has one
-   thread, it executes no locked instruction. Race detectors are notified of it as of the core's locks: see
+/* A recursive lock. In the child of a fork() only the thread that called fork() can be holding it. While the process
+   has one thread, it executes no locked instruction. Race detectors are notified of it as of the core's locks: see
    LinuxRaces.h. */
 struct linux_stream_lock {
     uint32_t word;                     /* 0: free, 1: held, 2: held, and threads may be asleep. A futex. */
@@ -155,8 +155,8 @@ extern uint32_t linux_kit_forks __attribute__((visibility("hidden")));
 extern struct linux_stream_thread *linux_kit_forking_thread __attribute__((visibility("hidden")));
 static inline uint32_t linux_kit_fork_count(void) { return linux_kit_forks; }
 void linux_stream_lock_init(struct linux_stream_lock *lock);
-/* Frees the lock at its first use in the child of a fork(), and returns 1; otherwise returns 0. Takes the kit's
-   lock. */
+/* Returns 1 at the lock's first use in the child of a fork(), and frees the lock there unless the thread that called
+   fork() holds it; otherwise returns 0. Takes the kit's lock. */
 int linux_stream_lock_recover(struct linux_stream_lock *lock);
 void linux_stream_lock_acquire(struct linux_stream_lock *lock);
 void linux_stream_lock_release(struct linux_stream_lock *lock);

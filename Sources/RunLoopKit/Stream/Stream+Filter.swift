@@ -25,6 +25,7 @@ extension StreamPointer {
         pointee.state.remove(.usesBuffer)
         pointee.rule.restart()
         if let start = filter.start { start(source, filter.info) }
+        noteFork()
         if unread.count > 0, let bytes = unread.bytes {
             receive(bytes, unread.count)
             serveLater()
@@ -48,6 +49,7 @@ extension StreamPointer {
         guard let receive = pointee.filter.receive else { return }
         pointee.state.insert(.receiving)
         RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION(receive, source, length > 0 ? bytes : nil, length, pointee.filter.info)
+        noteFork()
         pointee.state.remove(.receiving)
         if length == 0 { overRead(Stream.Failure()) }
     }
@@ -76,6 +78,7 @@ extension StreamPointer {
         // What the program has written is no answer, even if the filter opens while it receives.
         let isReceiving = pointee.state.remove(.receiving) != nil
         RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION(write, source, bytes, length, pointee.filter.info)
+        noteFork()
         if isReceiving { pointee.state.insert(.receiving) }
     }
 
@@ -92,6 +95,14 @@ extension StreamPointer {
     /// The program has ended writing: the filter may say so to its peer. Under the lock.
     func callFilterShutdown() {
         if let shutdown = pointee.filter.shutdown { shutdown(source, pointee.filter.info) }
+        noteFork()
+    }
+
+    /// Called when one of the filter's functions has returned. If it has forked and this is the child, marks the lock as held by this
+    /// thread before anything changes the lock, because another thread may be about to recover it. The caller holds the lock.
+    private func noteFork() {
+        lock()
+        unlock()
     }
 
     // MARK: called by the filter
