@@ -264,7 +264,7 @@ START_TEST(info_is_retained_until_the_object_is_freed)
     RLWorkContext context = {0, &life, lifetime_retain, lifetime_release, describe_life};
     RLHostResolveRef resolve = RLHostResolveCreate(NULL, "a.host", "http", NULL, 3600, never, &context);
     RLStringRef text = RLCopyDescription(resolve);
-    ck_assert_ptr_nonnull(strstr(RLStringGetCStringPtr(text, kRLStringEncodingUTF8), "a.host:http"));
+    ck_assert_ptr_nonnull(strstr(RLStringGetCStringPtr(text, kRLStringEncodingUTF8), "RLHostResolve a.host:http>"));
     RLRelease(text);
     add(resolve);
     RLRunLoopSourceInvalidate(resolve);

@@ -33,4 +33,14 @@ struct ClientContext: BitwiseCopyable {
     func releaseInfo() {
         if let release { preservingSystemError { release(info) } }
     }
+
+    /// Appends a space and the client's description of the info, if there is one. Calls user code.
+    func describe(_ text: inout TextBuffer) {
+        guard let own = copyDescription?(info) else { return }
+        if let characters = RLStringGetCStringPtr(own, UInt32(kRLStringEncodingUTF8)) {
+            text.append(" ")
+            text.append(Name(characters))
+        }
+        RLRelease(UnsafeRawPointer(own))
+    }
 }

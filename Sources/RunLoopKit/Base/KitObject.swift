@@ -5,8 +5,8 @@ import CRunLoop
 /// references, loops and modes. No field changes after the client has received the handle.
 struct KitObject {
     let kind: KitKind
-    /// The number that describes the object: a signal, a process ID, a descriptor, or a limit; 0 for kinds without one. Descriptions omit
-    /// it if it is negative.
+    /// The number that describes the object: a signal, a process ID, a descriptor, or a limit. Negative if there is none: descriptions then
+    /// omit it.
     var number: Int
     let client: ClientContext
     /// The source, which owns this memory and frees it. Not retained.
@@ -72,7 +72,8 @@ extension KitObject {
         if context.info == unfilled { return nil }
         if isOfTheKit(context), let object = context.info {
             let found = object.assumingMemoryBound(to: KitObject.self).pointee.kind
-            if found == kind { return object }
+            // An RLHostResolve is a work item of its own kind.
+            if found == kind || (found == .hostResolve && kind == .work) { return object }
             Misuse.report(function, parameter, expected: kind.name, got: found.name)
         } else {
             Misuse.report(function, parameter, expected: kind.name, got: "another source")
@@ -90,15 +91,10 @@ extension KitObject {
     static let copyDescription: @convention(c) (UnsafeRawPointer?) -> OpaquePointer? = { info in
         guard let info else { return nil }
         let object = info.assumingMemoryBound(to: KitObject.self)
-        let own = object.pointee.client.copyDescription.flatMap { $0(object.pointee.client.info) }
-        defer { if let own { RLRelease(UnsafeRawPointer(own)) } }
         return TextBuffer.build { text in
             text.append(object.pointee.kind.name)
             if object.pointee.number >= 0 { text.append(" ", decimal: object.pointee.number) }
-            if let own, let characters = RLStringGetCStringPtr(own, UInt32(kRLStringEncodingUTF8)) {
-                text.append(" ")
-                text.append(Name(characters))
-            }
+            object.pointee.client.describe(&text)
             return text.withBytes { RLStringCreateWithBytes(nil, $0, $1, UInt32(kRLStringEncodingUTF8), 0) }
         }
     }

@@ -69,7 +69,7 @@ extension HostResolve {
         own.release = { info in HostResolve.pointer(info).release() }
         own.copyDescription = { info in HostResolve.pointer(info).describe() }
         let work = Work.create(
-            0, { _, info in HostResolve.pointer(info).ask() }, { _, info in HostResolve.pointer(info).call() }, own,
+            0, { _, info in HostResolve.pointer(info).ask() }, { _, info in HostResolve.pointer(info).call() }, own, kind: .hostResolve,
             { info, loop, mode, change in HostResolve.pointer(info).change(loop, mode, by: change) })
         if let work { resolve.pointee.work = work }
         return work
@@ -207,7 +207,7 @@ extension HostResolvePointer {
         call(nil, Int32(kRLHostResolveTimedOut))
     }
 
-    /// Describes the query: its host and service.
+    /// Describes the query: its host and service, and the client's description of its info. Calls user code.
     fileprivate func describe() -> OpaquePointer? {
         TextBuffer.build { text in
             if let host = pointee.host { text.append(Name(host)) }
@@ -215,6 +215,7 @@ extension HostResolvePointer {
                 text.append(":")
                 text.append(Name(service))
             }
+            pointee.client.describe(&text)
             return text.withBytes { RLStringCreateWithBytes(nil, $0, $1, UInt32(kRLStringEncodingUTF8), 0) }
         }
     }

@@ -43,10 +43,10 @@ struct Work: ~Copyable, KitStorage {
     var next: WorkPointer?
 
     fileprivate init(
-        _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ observer: Observer?,
+        _ kind: KitKind, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ observer: Observer?,
         _ whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)?, _ loops: consuming ServingLoops
     ) {
-        object = KitObject(kind: .work, number: 0, client: client)
+        object = KitObject(kind: kind, number: -1, client: client)
         self.function = function
         self.callout = callout
         self.observer = observer
@@ -58,12 +58,12 @@ struct Work: ~Copyable, KitStorage {
     /// Creates a work item; nil if out of memory. Retains the client's info, and releases it on failure. Any thread; calls user code.
     static func create(
         _ order: Int, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext,
-        _ observer: Observer? = nil,
+        kind: KitKind = .work, _ observer: Observer? = nil,
         whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)? = nil
     ) -> OpaquePointer? {
         guard let loops = ServingLoops(), let memory = malloc(MemoryLayout<Work>.stride) else { return nil }
         let work = memory.bindMemory(to: Work.self, capacity: 1)
-        work.initialize(to: Work(function, callout, client.retained(), observer, whenDropped, loops))
+        work.initialize(to: Work(kind, function, callout, client.retained(), observer, whenDropped, loops))
         var context = RLRunLoopSourceContext()
         context.info = memory
         context.release = { info in Work.pointer(info).free() }
