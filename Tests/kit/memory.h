@@ -42,7 +42,7 @@ int __register_atfork(void (*before)(void), void (*parent)(void), void (*child)(
 #endif
 
 /* Returns its argument. If that is NULL, requires that errno is ENOMEM and that an allocation has failed. */
-static void *made(void *object)
+static UNUSED void *made(void *object)
 {
     static int failures_before;
     require(object != NULL || (errno == ENOMEM && failures > failures_before));

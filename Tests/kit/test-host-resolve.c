@@ -34,13 +34,16 @@ static void *invalidate_object(void *object)
     return NULL;
 }
 
-/* Interposes the function that the kit calls; at that moment another thread may invalidate the object. */
+/* Interposes the function that the kit calls; at that moment another thread may invalidate the object, and may have to wait for this
+ * one. */
+static pthread_t invalidator;
 void RLRunLoopAddTimer(RLRunLoopRef loop, RLRunLoopTimerRef timer, RLRunLoopMode mode)
 {
     void (*real)(RLRunLoopRef, RLRunLoopTimerRef, RLRunLoopMode) = dlsym(RTLD_NEXT, "RLRunLoopAddTimer");
     if (to_invalidate) {
-        join_thread(start_thread(invalidate_object, to_invalidate));
-        require(RLGetTypeID(timer) == RLRunLoopTimerGetTypeID());
+        invalidator = start_thread(invalidate_object, to_invalidate);
+        while (RLRunLoopSourceIsValid(to_invalidate))
+            sched_yield();
     }
     real(loop, timer, mode);
 }
@@ -247,6 +250,7 @@ START_TEST(added_and_invalidated_at_once)
     struct query query = {0};
     query.object = to_invalidate = RLHostResolveCreate(NULL, "127.0.0.1", NULL, NULL, 3600, resolved, NULL);
     add(query.object);
+    join_thread(invalidator);
     ck_assert(!RLRunLoopSourceIsValid(query.object));
     RLRelease(query.object);
 }

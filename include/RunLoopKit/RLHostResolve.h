@@ -12,8 +12,8 @@
  *  is called, which happens once. Each of the addresses can be passed to RLSocketConnectToAddress().
  *
  *  When the time limit is reached, the callback is called without addresses, but the thread continues: getaddrinfo()
- *  cannot be interrupted, so releasing the workers waits for it. The time limit begins when the object is first added
- *  to a loop, and includes waiting for a thread. */
+ *  cannot be interrupted, so releasing the workers waits for it. The time limit begins when the object is added to a
+ *  loop while it is in none, and includes waiting for a thread. */
 #ifndef RUNLOOPKIT_RLHOSTRESOLVE_H
 #define RUNLOOPKIT_RLHOSTRESOLVE_H
 #include <RunLoopKit/RLWorkers.h>
@@ -46,8 +46,8 @@ typedef void (*RLHostResolveCallBack)(RLHostResolveRef resolve, RLArrayRef addre
  *  @return the object, or NULL.
  *  Ownership: info is retained through context.retain until the object is freed.  Re-entrancy: calls context.retain.
  *  Errors: host and service both NULL is misuse. If there is no memory for a timer when the object is added to a loop,
- *  this is reported, and there is no time limit.  Cost: a few allocations in addition to the source; a timer while it
- *  is in a loop. */
+ *  this is reported, and there is no time limit in that loop until the object is added again.  Cost: a few allocations
+ *  in addition to the source; a timer in each loop. */
 RL_EXPORT RLHostResolveRef RLHostResolveCreate(RLAllocatorRef allocator, const char *host, const char *service,
                                                const struct addrinfo *hints, RLTimeInterval timeout,
                                                RLHostResolveCallBack callout, const RLWorkContext *context);

@@ -3,8 +3,8 @@ import CLinuxKit
 import CRunLoop
 import Synchronization
 
-/// The loops that a source is in, kept so that they can be woken. "The lock" is the kit's, or the object's if it has its own. The source's
-/// `schedule` and `cancel` callbacks update the list. For an RLSignal, a signal handler may read it at any time.
+/// The loops that a source is in, kept so that they can be woken. "The lock" is the kit's for an RLSignal, and otherwise the object's own.
+/// The source's `schedule` and `cancel` callbacks update the list. For an RLSignal, a signal handler may read it at any time.
 struct ServingLoops: ~Copyable {
     /// One loop in the list.
     struct Link: ~Copyable {
@@ -31,7 +31,6 @@ struct ServingLoops: ~Copyable {
     private let first: Atomic<UInt>
     /// Memory reserved for one link, so that adding the source to its first loop cannot fail. Under the lock.
     private var spare: LinkPointer?
-
     /// Creates an empty list with a reserved link. nil if out of memory.
     init?() {
         guard let memory = malloc(MemoryLayout<Link>.stride) else { return nil }

@@ -23,33 +23,39 @@ struct Work: ~Copyable, KitStorage {
         case over
     }
 
-    /// Receives the client's info, a loop, a mode, and 1 or -1.
-    typealias Observer = @convention(thin) (UnsafeMutableRawPointer?, OpaquePointer, OpaquePointer, Int) -> Void
+    /// A function of one of the kit's own kinds of work items. Receives the client's info.
+    typealias Hook = @convention(thin) (UnsafeMutableRawPointer?) -> Void
 
     fileprivate(set) var object: KitObject
     fileprivate let function: RLWorkFunction
     fileprivate let callout: RLWorkCallBack?
-    /// Called with the client's info when the work item was added to a mode of a loop (1) or removed from one (-1). nil, except for the
-    /// kit's own kinds of work items.
-    fileprivate let observer: Observer?
-    /// Called with the client's info if the workers are released before the work item's turn. nil, except for the kit's own kinds of work
-    /// items.
-    fileprivate let whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)?
+    /// The time limit in seconds; infinity: none.
+    fileprivate let limit: Double
+    /// Called on a loop's thread at the time limit, if the function has not returned.
+    fileprivate let whenExpired: Hook?
+    /// Called if the workers are released before the work item's turn.
+    fileprivate let whenDropped: Hook?
     /// The stage that the work item has reached. Any thread.
     fileprivate let progress: Atomic<Progress>
-    /// The loops to wake. Under the kit's lock.
+    /// Guards `loops` and `start`. The kit's lock would not do: fork() may take that one after librunloop's locks, which setting a timer
+    /// takes.
+    fileprivate var lock = linux_stream_lock()
+    /// The loops to wake, with a timer for each if there is a time limit. Under the lock.
     fileprivate var loops: ServingLoops
+    /// When the time limit began: when the work item was added to a loop while it was in none. Under the lock.
+    fileprivate var start: UInt64 = 0
     /// The next work item in the queue of the workers. Under the pool's lock.
     var next: WorkPointer?
 
     fileprivate init(
-        _ kind: KitKind, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ observer: Observer?,
-        _ whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)?, _ loops: consuming ServingLoops
+        _ kind: KitKind, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ limit: Double,
+        _ whenExpired: Hook?, _ whenDropped: Hook?, _ loops: consuming ServingLoops
     ) {
         object = KitObject(kind: kind, number: -1, client: client)
         self.function = function
         self.callout = callout
-        self.observer = observer
+        self.limit = limit
+        self.whenExpired = whenExpired
         self.whenDropped = whenDropped
         self.loops = loops
         progress = Atomic(.idle)
@@ -58,12 +64,12 @@ struct Work: ~Copyable, KitStorage {
     /// Creates a work item; nil if out of memory. Retains the client's info, and releases it on failure. Any thread; calls user code.
     static func create(
         _ order: Int, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext,
-        kind: KitKind = .work, _ observer: Observer? = nil,
-        whenDropped: (@convention(thin) (UnsafeMutableRawPointer?) -> Void)? = nil
+        kind: KitKind = .work, limit: Double = .infinity, whenExpired: Hook? = nil, whenDropped: Hook? = nil
     ) -> OpaquePointer? {
         guard let loops = ServingLoops(), let memory = malloc(MemoryLayout<Work>.stride) else { return nil }
         let work = memory.bindMemory(to: Work.self, capacity: 1)
-        work.initialize(to: Work(kind, function, callout, client.retained(), observer, whenDropped, loops))
+        work.initialize(to: Work(kind, function, callout, client.retained(), limit, whenExpired, whenDropped, loops))
+        linux_stream_lock_init(&work.pointee.lock)
         var context = RLRunLoopSourceContext()
         context.info = memory
         context.release = { info in Work.pointer(info).free() }
@@ -112,9 +118,9 @@ extension WorkPointer {
     func complete() {
         guard move(.running, to: .done) else { return }
         RLRunLoopSourceSignal(pointee.object.source)
-        KitLock.lock()
+        lock()
         pointee.loops.wake()
-        KitLock.unlock()
+        unlock()
     }
 
     /// Cancels the work item: its completion will not be called, nor its function if that has not begun. Returns true if the function would
@@ -130,8 +136,12 @@ extension WorkPointer {
         if cancel() { pointee.whenDropped?(pointee.object.client.info) }
     }
 
-    /// Ends the work item at its time limit. Returns true if its completion was not called and will not be. Any thread.
-    func expire() -> Bool { move(.idle, to: .over) || move(.queued, to: .over) || move(.running, to: .over) }
+    /// Ends the work item at its time limit, unless its function has returned. Loop thread only; calls user code.
+    private func expire() {
+        guard move(.idle, to: .over) || move(.queued, to: .over) || move(.running, to: .over) else { return }
+        RLRunLoopSourceInvalidate(pointee.object.source)
+        pointee.whenExpired?(pointee.object.client.info)
+    }
 
     /// Calls the completion, if the function has returned. Loop thread only; calls user code.
     fileprivate func perform() {
@@ -141,15 +151,41 @@ extension WorkPointer {
         RUNLOOP_IS_CALLING_OUT_TO_A_WORK_COMPLETION_FUNCTION(callout, pointee.object.source, pointee.object.client.info)
     }
 
-    /// Records that the source was added to a mode of a loop (1) or removed from one (-1). Takes the kit's lock; may call user code.
+    /// Takes the lock. Any thread. In the child of a fork() nothing has to be repaired: the list of loops is consistent at every instant,
+    /// because signal handlers read such lists.
+    private func lock() { _ = linux_stream_lock(&pointee.lock) }
+
+    private func unlock() { linux_stream_unlock(&pointee.lock) }
+
+    /// Records that the source was added to a mode of a loop (1) or removed from one (-1), and adds or removes the loop's timer. Meanwhile
+    /// librunloop holds a reference to the source, so a timer that is released under the lock does not release the last one. Call without
+    /// the lock held; may call user code (the error handler).
     fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
         guard let loop, let mode else { return }
-        pointee.observer?(pointee.object.client.info, loop, mode, modes)
-        KitLock.lock()
+        lock()
+        if pointee.loops.isEmpty { pointee.start = linux_monotonic_time() }
         let (isDone, released) = pointee.loops.change(loop, by: modes) {}
-        KitLock.unlock()
+        pointee.loops.followWithTimer(pointee.object.source, loop, mode)
+        let isLimited = modes < 0 || pointee.limit == .infinity || setTimers()
+        unlock()
         if let released { RLRelease(UnsafeRawPointer(released)) }
-        if !isDone { Misuse.warn("RLWork", "RLRunLoopAddSource", "out of memory: completion of the work will not wake this loop") }
+        let kind = pointee.object.kind.name
+        if !isDone { Misuse.warn(kind, "RLRunLoopAddSource", "out of memory: completion of the work will not wake this loop") }
+        if !isLimited { Misuse.warn(kind, "RLRunLoopAddSource", "out of memory: the timeout will not apply") }
+    }
+
+    /// Sets the timer in each loop to fire when the time limit is reached. A timer retains the source, so the work item outlives a call of
+    /// `expire` during which another thread cancels it. Returns false if out of memory. The caller holds the lock.
+    private func setTimers() -> Bool {
+        var context = RLRunLoopTimerContext()
+        context.info = UnsafeMutableRawPointer(self)
+        context.retain = { info in
+            RLRetain(UnsafeRawPointer(Work.pointer(info).pointee.object.source))
+            return info
+        }
+        context.release = { info in RLRelease(UnsafeRawPointer(Work.pointer(info).pointee.object.source)) }
+        let left = pointee.limit - Double(linux_monotonic_time() &- pointee.start) * 1e-9
+        return pointee.loops.setTimers(left, of: pointee.object.source, &context) { _, info in Work.pointer(info).expire() }
     }
 
     /// Frees the work item, as its source is freed. Calls user code.
