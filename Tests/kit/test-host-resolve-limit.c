@@ -86,6 +86,35 @@ START_TEST(an_addition_without_memory_can_be_repeated)
 }
 END_TEST
 
+/* Memory is reserved for an object's first loop only, and this is the second. */
+static void *add_elsewhere_twice(void *info)
+{
+    struct query *query = info;
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    armed = true;
+    RLRunLoopAddSource(rl, query->object, kRLRunLoopDefaultMode);
+    armed = false;
+    RLRunLoopRemoveSource(rl, query->object, kRLRunLoopDefaultMode);
+    RLRunLoopAddSource(rl, query->object, kRLRunLoopDefaultMode);
+    run_until_called(query);
+    return NULL;
+}
+START_TEST(an_addition_to_another_loop_can_be_repeated)
+{
+    struct query query = {0};
+    do {
+        query.calls = 0;
+        RLRunLoopAddSource(RLRunLoopGetCurrent(), make_query(&query, 0), RLSTR("never run"));
+        allocations = failures = 0;
+        join_thread(start_thread(add_elsewhere_twice, &query));
+        RLRelease(query.object);
+    } while (fail_at++ == 0 || failures > 0);
+    ck_assert_int_gt(fail_at, 2);
+    take_diagnostics();
+    ck_assert_int_eq(lifetime_held(&query.life), 0);
+}
+END_TEST
+
 /* -- Threads ----------------------------------------------------------------------------------------------------------- */
 
 static bool records_timers;
@@ -249,8 +278,10 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("host resolve limit");
     TCase *all = add_case(suite, "limit", 60);
-    if (!THREAD_SANITIZED)
+    if (!THREAD_SANITIZED) {
         tcase_add_test(all, an_addition_without_memory_can_be_repeated);
+        tcase_add_test(all, an_addition_to_another_loop_can_be_repeated);
+    }
     tcase_add_test(all, the_timers_are_where_the_object_is);
     tcase_add_test(all, cancelled_while_the_time_limit_is_reached);
     tcase_add_test(all, the_loop_has_the_last_reference);

@@ -31,6 +31,10 @@ struct ServingLoops: ~Copyable {
     private let first: Atomic<UInt>
     /// Memory reserved for one link, so that adding the source to its first loop cannot fail. Under the lock.
     private var spare: LinkPointer?
+    /// The additions that were not recorded because memory ran out, minus the removals that were not recorded for that reason or because
+    /// they undo such an addition. Under the lock.
+    private var unrecorded = 0
+
     /// Creates an empty list with a reserved link. nil if out of memory.
     init?() {
         guard let memory = malloc(MemoryLayout<Link>.stride) else { return nil }
@@ -81,7 +85,12 @@ struct ServingLoops: ~Copyable {
             before = here
             link = Self.pointer(here.pointee.next)
         }
-        guard let found = link else { return (add(loop, modes, behind: before), nil) }
+        guard let found = link else {
+            let undoesUnrecorded = unrecorded * modes < 0
+            if !undoesUnrecorded && add(loop, modes, behind: before) { return (true, nil) }
+            unrecorded += modes
+            return (undoesUnrecorded || modes < 0, nil)
+        }
         found.pointee.modes += modes
         if found.pointee.modes != 0 { return (true, nil) }
         let next = found.pointee.next.load(ordering: .relaxed)
