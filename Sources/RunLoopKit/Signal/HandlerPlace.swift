@@ -53,7 +53,9 @@ struct HandlerPlace: ~Copyable {
         layers = Atomic(0)
         isPresent = Atomic(false)
         var current = sigaction()
-        if replaced == nil || linux_get_action(number, &current) != 0 || kept(&current) == nil { return nil }
+        if replaced != nil && linux_get_action(number, &current) == 0 && kept(&current) != nil { return }
+        free(replaced)
+        return nil
     }
 
     /// Returns the permanent copy of an action; nil if out of memory. The caller holds the lock.
