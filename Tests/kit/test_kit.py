@@ -126,7 +126,8 @@ def program(tmp_path_factory):
     "waitid:error=EINVAL": "spawned ENOSYS, forked ENOSYS, left 0",
     "waitid:error=EINTR:when=2": "spawned ended 2, forked ended 2, left 0",
     "pipe2:error=ENFILE": "spawned ENFILE, forked ended 2, left 0",
-    "eventfd2:error=ENOMEM:when=1": "spawned ENOMEM, forked ended 2, left 0",
+    "pipe2:error=EMFILE:when=2": "spawned EMFILE, forked ended 2, left 0",
+    "epoll_create1:error=EMFILE:when=1": "spawned EMFILE, forked ended 2, left 0",
     "fcntl:error=EMFILE:when=1": "spawned EMFILE, forked ended 2, left 0",
 }.items())
 def test_children_while_system_calls_fail(program, fault, said):

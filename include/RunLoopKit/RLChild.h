@@ -135,7 +135,7 @@ RL_EXPORT RLChildRef RLChildCreate(RLAllocatorRef allocator, int process, RLChil
  *  Errors: NULL with the errno of posix_spawn() or open(): ENOENT if there is no such program, EACCES, E2BIG, EAGAIN if
  *  there are too many processes, EMFILE, ENOMEM, …; EBADF for a descriptor that is not open; ENOSYS before Linux 5.4.
  *  If another thread uses up the descriptors at the wrong moment, the program has already been started, and is killed.
- *  Cost: that of posix_spawn(); a descriptor for the child, and one for each pipe. */
+ *  Cost: that of posix_spawn(); two descriptors until the object is freed, and one for each pipe. */
 RL_EXPORT RLChildRef RLChildCreateBySpawning(RLAllocatorRef allocator, const RLChildSpawnOptions *options,
                                              RLChildCallBack callout, const RLChildContext *context);
 

@@ -59,10 +59,16 @@ struct ChildDescriptor: ~Copyable {
         try checked(linux_duplicate_above_standard(descriptor))
     }
 
-    private static func pipe(_ number: Int32, _ pipes: borrowing ChildPipes) throws(SystemError) -> Int32 {
+    /// Creates a pipe whose ends are close-on-exec. One system call.
+    static func makePipe() throws(SystemError) -> (read: Int32, write: Int32) {
         var ends: (read: Int32, write: Int32) = (-1, -1)
         let result = withUnsafeMutableBytes(of: &ends) { linux_pipe($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: Int32.self)) }
         try checked(result)
+        return ends
+    }
+
+    private static func pipe(_ number: Int32, _ pipes: borrowing ChildPipes) throws(SystemError) -> Int32 {
+        let ends = try makePipe()
         let theirs = number == 0 ? ends.read : ends.write
         pipes.put(number, number == 0 ? ends.write : ends.read)
         defer { preservingSystemError { linux_close(theirs) } }

@@ -38,9 +38,9 @@ struct ChildSpawn {
         let input = try ChildDescriptor(0, options.input, child.pointee.pipes)
         let output = try ChildDescriptor(1, options.output, child.pointee.pipes)
         let error = try ChildDescriptor(2, options.error, child.pointee.pipes)
-        // Reserves a descriptor number for the child's pidfd, so that a shortage usually shows before the program is started. Another
-        // thread may still take the number after it is closed below.
-        let reserved = try checked(linux_readable_descriptor())
+        // A pipe reserves two descriptor numbers, for the child's pidfd and the epoll that watches it, so that a shortage usually shows
+        // before the program is started. Another thread may still take the numbers after they are closed below.
+        let reserved = try ChildDescriptor.makePipe()
         var process: Int32 = 0
         var sources = (input.source, output.source, error.source)
         let problem = withUnsafeBytes(of: &sources) { sources in
@@ -48,7 +48,8 @@ struct ChildSpawn {
                 &process, options.program, options.arguments, options.environment, options.directory, Int32(options.flags),
                 sources.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: Int32.self))
         }
-        linux_close(reserved)
+        linux_close(reserved.read)
+        linux_close(reserved.write)
         if problem != 0 { throw SystemError.make(problem) }
         do throws(SystemError) {
             try child.attach(process)
