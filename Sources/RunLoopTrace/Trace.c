@@ -17,6 +17,8 @@
 static THREAD_LOCAL struct TraceHeader *ring;
 static THREAD_LOCAL enum { NONE, BEING_MADE, MAPPED, FAILED } state;
 static THREAD_LOCAL int destructorCalls;
+/* How many events occurred in signal handlers while the file was being created. */
+static THREAD_LOCAL uint64_t lost;
 
 static uint32_t capacity = 1 << 16;
 static pthread_key_t threadEnd;
@@ -27,6 +29,7 @@ static pthread_key_t threadEnd;
 static void makeRing(void)
 {
     int saved = errno;
+    lost = 0;
     state = BEING_MADE;
     struct TraceHeader *new = traceMapFile(".ring", TRACE_HEADER_SIZE + capacity * sizeof(struct TraceRecord));
     if (new != NULL) {
@@ -45,6 +48,8 @@ static void makeRing(void)
     }
     ring = new;
     state = new ? MAPPED : FAILED;
+    if (new != NULL)
+        new->lost = lost;
     errno = saved;
 }
 
@@ -95,7 +100,9 @@ static inline uint64_t takeNumber(struct TraceHeader *its)
 static inline void record(enum TracePart part, const RLRunLoopProbeEvent *event, uint64_t function, uint64_t what)
 {
     if (state != MAPPED) {
-        if (state == BEING_MADE || state == FAILED)
+        if (state == BEING_MADE)
+            __atomic_fetch_add(&lost, 1, __ATOMIC_RELAXED); /* another handler may interrupt this one */
+        if (state != NONE)
             return;
         makeRing();
         if (ring == NULL)

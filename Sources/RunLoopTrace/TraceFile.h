@@ -49,8 +49,7 @@ struct TraceHeader {
     char processName[TRACE_NAME_SIZE];
     char threadName[TRACE_NAME_SIZE];
     uint64_t written; /* how many records were started. The recording thread increments it, others read. */
-    uint64_t lost;    /* always 0: events in signal handlers that occur while the file is being created are dropped, but
-                         not counted */
+    uint64_t lost;    /* how many events in signal handlers were dropped because the file was being created */
     uint32_t modes;   /* how many names follow; a name that finds no room counts as the last one */
     char modeNames[TRACE_MODES][TRACE_NAME_SIZE];
 };

@@ -254,6 +254,9 @@ void drawTrace(const struct Recording *recording, FILE *file)
         if (thread->overwritten > 0)
             warn("thread %d of %s (%d): the first %llu events were overwritten; keep more with -n", its->thread,
                  its->processName, its->process, (unsigned long long)thread->overwritten);
+        if (its->lost > 0)
+            warn("thread %d of %s (%d): events lost: %llu, in signal handlers while its file was created", its->thread,
+                 its->processName, its->process, (unsigned long long)its->lost);
     }
     for (size_t index = 0; index < recording->eventCount; index++) {
         const struct Event *event = &recording->events[index];

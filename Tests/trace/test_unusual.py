@@ -166,3 +166,10 @@ def test_records_that_are_overwritten_while_they_are_read_cost_no_others(program
                  LD_PRELOAD=str(writer)) as started:
         _, errors = started.communicate(timeout=TIME_LIMIT)
     assert started.returncode == 7 and 3000 < int(re.search(r": (\d+) events from 1 thread;", errors)[1]) <= 3096, errors
+
+
+def test_events_that_occur_while_a_file_is_created_are_counted(program, tmp_path):
+    with running(COMMAND, "trace", "-o", tmp_path / "out", program, "early signals", directory=tmp_path) as started:
+        _, errors = started.communicate(timeout=TIME_LIMIT)
+    assert started.returncode == 7 and errors.count("events lost") == 1, errors
+    assert re.search(r"runloop: thread \d+ of unusual \(\d+\): events lost: 3, in signal handlers while its file was created$", errors, re.MULTILINE), errors

@@ -130,6 +130,24 @@ static void nest(void *info)
         wait_for_byte(NULL);
 }
 
+/* Called by the companion while it creates a thread's file. Once, this signals a source three times, as a signal handler might. */
+static RLRunLoopSourceRef signalled;
+pid_t gettid(void)
+{
+    RLRunLoopSourceRef source = signalled;
+    signalled = NULL;
+    for (int i = 0; source != NULL && i < 3; i++)
+        RLRunLoopSourceSignal(source);
+    return (pid_t)syscall(SYS_gettid);
+}
+
+static void signal_early(void)
+{
+    RLRunLoopSourceContext context = {.perform = nothing};
+    signalled = RLRunLoopSourceCreate(NULL, 0, &context);
+    run_thread();
+}
+
 static void tick(RLRunLoopTimerRef timer, void *info) { (void)timer, (void)info; }
 
 /* Sleeps, with names that contain terminal control sequences. */
@@ -167,6 +185,8 @@ int main(int count, char **words)
         post(nest);
     else if (strcmp(what, "interrupted") == 0)
         post(wait_for_signal);
+    else if (strcmp(what, "early signals") == 0)
+        signal_early();
     else if (strcmp(what, "names") == 0)
         sleep_with_names();
     else if (strcmp(what, "threads") == 0)
