@@ -9,14 +9,13 @@ enum { clientCount = 400, textLength = 100000 };
 static uint8_t text[textLength + clientCount]; /* each client sends a different part of it */
 static int accepted, done;
 
-static void acceptClient(RLListenerRef listener, int descriptor, void *info)
+static void acceptClient(RLListenerRef server, RLStreamRef stream, void *info)
 {
     (void)info;
-    RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, descriptor, 1, NULL, NULL)); /* kept by the loop */
     RLStreamSetIdleLimit(stream, 30);
     RLStreamForwardBoth(stream, stream); /* echoes all data until the stream ends */
     if (++accepted == clientCount)
-        RLListenerClose(listener);
+        RLListenerClose(server);
 }
 
 static void hear(RLStreamRef stream, const RLStreamEvent *event, void *said)
@@ -31,8 +30,8 @@ int main(void)
 {
     for (uint32_t i = 0, number = 1; i < sizeof text; i++)
         text[i] = (uint8_t)((number = number * 1664525 + 1013904223) >> 24);
-    RLListenerRef listener = RLScheduleSource(RLListenerCreateWithHost(NULL, "localhost", NULL, acceptClient, NULL));
-    RLDataRef address = RLListenerCopyAddress(listener); /* with the port that the system has chosen */
+    RLListenerRef server = RLScheduleSource(RLServerCreateWithHost(NULL, "localhost", NULL, acceptClient, NULL, NULL));
+    RLDataRef address = RLListenerCopyAddress(server); /* with the port that the system has chosen */
     for (int i = 0; i < clientCount; i++) {
         RLStreamContext context = {.info = text + i};
         RLStreamRef client = RLScheduleSource(RLStreamCreateConnectedToAddress(NULL, address, hear, &context));

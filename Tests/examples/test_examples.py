@@ -50,6 +50,7 @@ PROGRAMS = [
     "probe",
     "relay",
     "resolve",
+    "rooms",
     "signalfd",
     "signals",
     "socket-chat",
@@ -66,8 +67,8 @@ PROGRAMS = [
     "workers",
 ]
 WITH_BLOCKS = ["blocks"]  # clang only
-WITH_KIT = ["chat", "children", "echo", "file-watch", "listener", "relay", "resolve", "signals", "stream-filter", "tls",
-            "upload", "workers"]  # linked with librunloop-kit, too
+WITH_KIT = ["chat", "children", "echo", "file-watch", "listener", "relay", "resolve", "rooms", "signals", "stream-filter",
+            "tls", "upload", "workers"]  # linked with librunloop-kit, too
 WITH_TLS = ["tls"]  # linked with OpenSSL, too
 WITH_TRACE = ["metrics", "stalls"]  # linked with librunloop-trace, too
 WITH_LIBRARY = ["curl", "dbus", "ev", "event", "glib", "sd-event", "uv"]  # with an adapter: Tests/guest compiles and runs them

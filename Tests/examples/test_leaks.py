@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from test_examples import EXAMPLES, environment, compile_program
 
-PROGRAMS = ["port-source", "chat", "echo", "listener", "relay", "socket-chat", "upload", "signalfd", "inotify"]
+PROGRAMS = ["port-source", "chat", "echo", "listener", "relay", "rooms", "socket-chat", "upload", "signalfd", "inotify"]
 LEAK = 9
 VALGRIND = ["valgrind", "--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite,possible",
             "--show-leak-kinds=definite,possible", f"--error-exitcode={LEAK}", "--child-silent-after-fork=yes"]

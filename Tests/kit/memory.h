@@ -51,4 +51,42 @@ static UNUSED void *made(void *object)
 }
 #define MADE(call) made((errno = 0, (void *)(call)))
 
+static struct lifetime life; /* the info of everything that is tried */
+
+struct attempt {
+    bool (*use)(void);
+    long fail_at;
+    bool fail_all;
+};
+enum { nothing_failed = 77 };
+
+static inline void attempt(void *info)
+{
+    struct attempt *attempt = info;
+    /* Lines that say what is missing are expected here. */
+    require(RLRunLoopGetCurrent() != NULL && freopen("/dev/null", "w", stderr) != NULL);
+    fail_at = attempt->fail_at;
+    fail_all = attempt->fail_all;
+    armed = true;
+    bool works = attempt->use();
+    armed = false;
+    require(lifetime_held(&life) == 0 && (works || failures > 0));
+    require(attempt->use() && lifetime_held(&life) == 0);
+    _exit(failures > 0 ? 0 : nothing_failed);
+}
+
+/* Calls a function in child processes while each of its allocations fails in turn, alone or with all that follow. It returns
+ * whether everything worked. */
+static inline void try_without_memory(bool (*use)(void), bool fail_all)
+{
+    struct attempt each = {.use = use, .fail_all = fail_all};
+    int status = 0;
+    while (status == 0) {
+        each.fail_at++;
+        status = run_in_child(attempt, &each);
+        ck_assert_msg(status == 0 || status == nothing_failed, "allocation %ld: status %d", each.fail_at, status);
+    }
+    ck_assert_int_gt(each.fail_at, THREAD_SANITIZED ? 0 : 3);
+}
+
 #endif

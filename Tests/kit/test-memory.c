@@ -10,7 +10,6 @@
 #include <sys/un.h>
 #include <sys/wait.h>
 
-static struct lifetime life;
 static int calls;
 
 /* -- Uses of the kit -- */
@@ -359,39 +358,7 @@ static bool use_schedule(void)
 static bool (*const uses[])(void) = {use_signal,     use_child,    use_workers,    use_host_resolve, use_stream,
                                      use_file_watch, use_listener, use_connecting, use_look_up,      use_schedule};
 
-struct attempt {
-    int use;
-    long fail_at;
-    bool fail_all;
-};
-enum { nothing_failed = 77 };
-
-static void attempt(void *info)
-{
-    struct attempt *attempt = info;
-    /* Lines that report the lack of memory are expected here. */
-    require(RLRunLoopGetCurrent() != NULL && freopen("/dev/null", "w", stderr) != NULL);
-    fail_at = attempt->fail_at;
-    fail_all = attempt->fail_all;
-    armed = true;
-    bool works = uses[attempt->use]();
-    armed = false;
-    require(lifetime_held(&life) == 0 && (works || failures > 0));
-    require(uses[attempt->use]() && lifetime_held(&life) == 0);
-    _exit(failures > 0 ? 0 : nothing_failed);
-}
-
-START_TEST(whatever_allocation_fails)
-{
-    struct attempt each = {.use = _i / 2, .fail_all = _i % 2};
-    int status = 0;
-    while (status == 0) {
-        each.fail_at++;
-        status = run_in_child(attempt, &each);
-        ck_assert_msg(status == 0 || status == nothing_failed, "allocation %ld: status %d", each.fail_at, status);
-    }
-    ck_assert_int_gt(each.fail_at, THREAD_SANITIZED ? 0 : 3);
-}
+START_TEST(whatever_allocation_fails) { try_without_memory(uses[_i / 2], _i % 2); }
 END_TEST
 
 /* Without fork handlers, the child of a fork() might find a lock of the kit held, so nothing can be created. */

@@ -86,10 +86,8 @@ static void in_listener(UNUSED RLListenerRef listener, int descriptor, UNUSED vo
     close(descriptor);
     end_thread();
 }
-static RLRunLoopSourceRef watch_connections(void)
+static RLRunLoopSourceRef connect_to(RLListenerRef listener)
 {
-    RLListenerContext context = {0, &life, lifetime_retain, lifetime_release, NULL};
-    RLListenerRef listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, in_listener, &context));
     RLDataRef address = RLListenerCopyAddress(listener);
     peer_end = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     require(connect(peer_end, (const void *)RLDataGetBytePtr(address), (socklen_t)RLDataGetLength(address)) == 0);
@@ -97,8 +95,21 @@ static RLRunLoopSourceRef watch_connections(void)
     return listener;
 }
 
-static RLRunLoopSourceRef (*const watches[])(void) = {watch_signal, watch_child,   watch_work,     watch_addresses,
-                                                      watch_time,   watch_reading, watch_flushing, watch_connections};
+static RLRunLoopSourceRef watch_connections(void)
+{
+    RLListenerContext context = {0, &life, lifetime_retain, lifetime_release, NULL};
+    return connect_to(add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, in_listener, &context)));
+}
+
+static void in_server(UNUSED RLListenerRef server, UNUSED RLStreamRef stream, UNUSED void *info) { end_thread(); }
+static RLRunLoopSourceRef watch_server(void)
+{
+    return connect_to(add(RLServerCreateWithHost(NULL, "127.0.0.1", NULL, in_server, in_stream, &stream_context)));
+}
+
+static RLRunLoopSourceRef (*const watches[])(void) = {watch_signal,    watch_child,       watch_work,
+                                                      watch_addresses, watch_time,        watch_reading,
+                                                      watch_flushing,  watch_connections, watch_server};
 
 static RLRunLoopSourceRef object;
 static void *run_loop(void *number)

@@ -22,6 +22,7 @@ USES = {
     "Stream": {"Workers", "Base", "Shared"},
     "FileWatch": {"Base", "Shared"},
     "Listener": {"Base", "Shared"},
+    "Server": {"Listener", "Stream", "Base", "Shared"},
 }
 MODULES_OF_C = ["CLinux", "CLinuxKit", "CRunLoop", "CRunLoopKit"]
 
@@ -66,7 +67,7 @@ def test_the_index_is_complete():
     assert {occurrence.file for occurrence in occurrences()} == set(PATHS)
     assert {(user, used) for user, used, _ in uses()} >= {(name, used) for name, used in [
         ("Base", "Shared"), ("Signal", "Base"), ("Child", "Base"), ("Workers", "Base"), ("Stream", "Base"), ("FileWatch", "Base"),
-        ("Listener", "Base")]}
+        ("Listener", "Base"), ("Server", "Listener"), ("Server", "Stream")]}
 
 
 def test_of_librunloop_only_public_functions_are_used():

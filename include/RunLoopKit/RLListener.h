@@ -1,17 +1,12 @@
 /** @file RLListener.h
  *  Listeners: sockets that accept connections, each of them as a call on a loop.
- *  Examples: examples/listener.c, examples/echo.c, examples/chat.c
+ *  Examples: examples/listener.c
  *
  *      RLListenerRef listener = RLListenerCreateWithHost(NULL, NULL, "8080", connected, &context);
  *      RLRunLoopAddSource(RLRunLoopGetCurrent(), listener, kRLRunLoopDefaultMode);
  *
- *  The function gets the descriptor of each connection, and makes a stream of it (RLStream.h):
- *
- *      static void connected(RLListenerRef listener, int descriptor, void *info)
- *      {
- *          RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, descriptor, 1, served, NULL));
- *          …
- *      }
+ *  The callback receives the descriptor of each new connection and owns it from then on. If each connection is to
+ *  become a stream, create the listener with RLServer.h, which does that.
  *
  *  Up to 16 connections are accepted in one pass, and those behind them in the next ones, so that whatever else is
  *  ready has its turn. A connection that its client has given up before it was accepted is passed over.

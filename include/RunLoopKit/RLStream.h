@@ -38,6 +38,8 @@
  *  the reading when that is 0, and resumes it when the event kRLStreamEventCanAcceptBytes says that the queue has
  *  shrunk.
  *
+ *  To write the same bytes to many streams, add them to a group: RLStreamGroup.h.
+ *
  *  Forwarding
  *  ----------
  *  RLStreamForward() does that for a program that only passes on what it reads. RLStreamForwardBoth() is all that a

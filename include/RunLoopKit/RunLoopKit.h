@@ -6,7 +6,9 @@
  *      RLWorkers.h functions that may block, on threads of their own
  *      RLHostResolve.h  addresses of hosts, looked up by workers
  *      RLListener.h  sockets that accept connections
+ *      RLServer.h  listeners that make a stream of each connection
  *      RLStream.h  bytes through a descriptor: queued writing, reading by lines or lengths
+ *      RLStreamGroup.h   groups of streams, to which one call writes
  *      RLStreamFilter.h  layers between a stream and its descriptor; adapters/openssl.h: TLS
  *      RLFileWatch.h  changes of files and directories
  *      RLSchedule.h  sources that the loop keeps, and not the program
@@ -26,8 +28,10 @@
 #include <RunLoopKit/RLHostResolve.h>
 #include <RunLoopKit/RLListener.h>
 #include <RunLoopKit/RLSchedule.h>
+#include <RunLoopKit/RLServer.h>
 #include <RunLoopKit/RLSignal.h>
 #include <RunLoopKit/RLStream.h>
 #include <RunLoopKit/RLStreamFilter.h>
+#include <RunLoopKit/RLStreamGroup.h>
 #include <RunLoopKit/RLWorkers.h>
 #endif

@@ -96,3 +96,12 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_LISTENER_CALLBACK_FUNCTION(
     callout(listener, descriptor, info)
     linux_kit_callout_barrier(10)
 }
+
+@_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SERVER_CALLBACK_FUNCTION")
+@inline(never)
+func RUNLOOP_IS_CALLING_OUT_TO_A_SERVER_CALLBACK_FUNCTION(
+    _ callout: RLServerCallBack, _ server: OpaquePointer?, _ stream: OpaquePointer?, _ info: UnsafeMutableRawPointer?
+) {
+    callout(server, stream, info)
+    linux_kit_callout_barrier(11)
+}

@@ -15,7 +15,7 @@ struct KitObject {
 
 /// The kinds of kit objects.
 enum KitKind: UInt32 {
-    case signal, child, work, workers, hostResolve, stream, fileWatch, listener
+    case signal, child, work, workers, hostResolve, stream, fileWatch, listener, streamGroup
 
     /// The kind's name in diagnostics and descriptions.
     var name: Name {
@@ -28,6 +28,7 @@ enum KitKind: UInt32 {
         case .stream: "RLStream"
         case .fileWatch: "RLFileWatch"
         case .listener: "RLListener"
+        case .streamGroup: "RLStreamGroup"
         }
     }
 }

@@ -81,6 +81,21 @@ extension Listener {
         preservingSystemError { RLRelease(UnsafeRawPointer(source)) }
         return nil
     }
+
+    /// Creates a listener that owns a socket which the library has opened; -1 stands for one that could not be opened. Returns nil with
+    /// errno if there is no listener; the socket is then closed, and removed from its path. Any thread.
+    static func make(
+        owning descriptor: Int32, _ callout: @escaping RLListenerCallBack, _ client: ClientContext, at path: UnsafePointer<CChar>? = nil
+    ) -> OpaquePointer? {
+        if descriptor < 0 { return nil }
+        if let source = make(descriptor, closes: true, callout, client, at: path) { return source }
+        preservingSystemError {
+            // Before the socket is closed: until then no other listener takes the path.
+            if let path { _ = linux_remove_socket_file(path, linux_find_socket_file(path)) }
+            linux_close(descriptor)
+        }
+        return nil
+    }
 }
 
 extension ListenerPointer {

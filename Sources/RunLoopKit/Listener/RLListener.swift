@@ -7,20 +7,6 @@ import CRunLoopKit
 
 private func borrow(_ listener: OpaquePointer?, _ function: Name) -> ListenerPointer? { KitObject.borrow(listener, function, "listener") }
 
-/// Makes a listener for a socket that the library has opened. If there is none, the socket is closed, and removed from its path.
-private func make(
-    _ descriptor: Int32, _ callout: @escaping RLListenerCallBack, _ client: ClientContext, at path: UnsafePointer<CChar>? = nil
-) -> OpaquePointer? {
-    if descriptor < 0 { return nil }
-    if let source = Listener.make(descriptor, closes: true, callout, client, at: path) { return source }
-    preservingSystemError {
-        // Before the socket is closed: until then no other listener takes the path.
-        if let path { _ = linux_remove_socket_file(path, linux_find_socket_file(path)) }
-        linux_close(descriptor)
-    }
-    return nil
-}
-
 private func check(_ callout: RLListenerCallBack?, _ function: Name) -> RLListenerCallBack? {
     if callout == nil { Misuse.report(function, "callout", expected: "a function", got: "NULL") }
     return callout
@@ -46,7 +32,7 @@ public func RLListenerCreateWithHost(
 ) -> OpaquePointer? {
     guard let callout = check(callout, "RLListenerCreateWithHost"), let client = ClientContext.load(context, "RLListenerCreateWithHost")
     else { return nil }
-    return make(ListeningSocket.open(host, service), callout, client)
+    return Listener.make(owning: ListeningSocket.open(host, service), callout, client)
 }
 
 @implementation @c
@@ -59,7 +45,7 @@ public func RLListenerCreateWithPath(
     }
     guard let callout = check(callout, "RLListenerCreateWithPath"), let client = ClientContext.load(context, "RLListenerCreateWithPath")
     else { return nil }
-    return make(ListeningSocket.open(at: path), callout, client, at: path)
+    return Listener.make(owning: ListeningSocket.open(at: path), callout, client, at: path)
 }
 
 @implementation @c

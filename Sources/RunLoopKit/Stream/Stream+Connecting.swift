@@ -4,6 +4,20 @@ import CRunLoop
 import CRunLoopKit
 
 extension Stream {
+    /// A stream that connects to an address; nil with errno if the system refuses. Any thread.
+    static func connect(_ address: OpaquePointer, _ callout: RLStreamCallBack?, _ client: ClientContext) -> OpaquePointer? {
+        let descriptor = linux_connect(RLDataGetBytePtr(address), UInt32(RLDataGetLength(address)))
+        if descriptor < 0 { return nil }
+        guard let source = make(descriptor, isSocket: true, closes: true, callout, client) else {
+            preservingSystemError { linux_close(descriptor) }
+            return nil
+        }
+        var context = RLRunLoopSourceContext()
+        RLRunLoopSourceGetContext(source, &context)
+        StreamPointer(info: context.info).noteConnecting()
+        return source
+    }
+
     /// A stream that connects to a host; nil with errno if the system refuses. Any thread.
     static func connect(
         _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?, _ workers: WorkersPointer?, timeout: Double,

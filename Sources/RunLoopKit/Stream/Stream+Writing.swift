@@ -80,6 +80,18 @@ extension StreamPointer {
         leave()
     }
 
+    /// Ends writing, and closes the stream once everything is written, or nothing can be. Any thread. With the lock already taken, the
+    /// outer call closes the stream when it ends.
+    func closeWhenWritten() {
+        lock()
+        if !pointee.state.contains(.closed) {
+            pointee.closesWhenWritten = true
+            shutdown()
+            if !pointee.state.isDisjoint(with: [.shutdownDone, .writingFailed]) { pointee.state.insert(.closesNext) }
+        }
+        leave()
+    }
+
     /// Any thread.
     func setHighWaterMark(_ length: Int) {
         lock()

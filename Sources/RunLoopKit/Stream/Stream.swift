@@ -66,6 +66,14 @@ struct Stream: ~Copyable, KitStorage {
     var isUnread = false
     /// Whether the stream is closed once everything is written, or nothing can be written any more.
     var closesWhenWritten = false
+    /// The stream's memberships in groups. Under the kit's lock, not the stream's.
+    var memberships: MembershipPointer?
+    /// Whether the stream was ever added to a group.
+    var wasInGroup = false
+    /// Whether the handle has been freed. While it is not set, the handle is there for as long as the stream is locked.
+    var isFreed = false
+    /// Whether a loop is to call `serve` as soon as the stream is in one.
+    var servesOnceInLoop = false
     /// The next stream whose handle has been freed and that the same thread is about to end. Only that thread uses it.
     var nextFreed: StreamPointer?
 
@@ -113,20 +121,6 @@ extension Stream {
         preservingSystemError { RLRelease(UnsafeRawPointer(source)) }
         return nil
     }
-
-    /// A stream that connects to an address; nil with errno if the system refuses. Any thread.
-    static func connect(_ address: OpaquePointer, _ callout: RLStreamCallBack?, _ client: ClientContext) -> OpaquePointer? {
-        let descriptor = linux_connect(RLDataGetBytePtr(address), UInt32(RLDataGetLength(address)))
-        if descriptor < 0 { return nil }
-        guard let source = make(descriptor, isSocket: true, closes: true, callout, client) else {
-            preservingSystemError { linux_close(descriptor) }
-            return nil
-        }
-        var context = RLRunLoopSourceContext()
-        RLRunLoopSourceGetContext(source, &context)
-        StreamPointer(info: context.info).noteConnecting()
-        return source
-    }
 }
 
 extension StreamPointer {
@@ -137,6 +131,13 @@ extension StreamPointer {
 
     /// The handle.
     var source: OpaquePointer? { pointee.object.source }
+
+    /// The program's info of a stream, whose handle was just made. Any thread.
+    static func info(of handle: OpaquePointer) -> UnsafeMutableRawPointer? {
+        var context = RLRunLoopSourceContext()
+        RLRunLoopSourceGetContext(handle, &context)
+        return StreamPointer(info: context.info).pointee.object.client.info
+    }
 
     /// Sets the first state: what the descriptor allows, and whether a socket is connecting. Before the program has the handle.
     fileprivate func findDirections() {
@@ -235,7 +236,10 @@ extension StreamPointer {
         followWithAttempts(loop, mode)
         if modes > 0 && !pointee.state.isDisjoint(with: [.hasIdleLimit, .connecting]) { checkTime() }
         if !isDone { failWithoutMemory() }
-        if pointee.state.contains(.inLoop) { arm() }
+        if pointee.state.contains(.inLoop) {
+            arm()
+            if pointee.servesOnceInLoop { serveLater() }
+        }
         let isOver = modes < 0 && RLRunLoopSourceIsValid(source) == 0
         let handle = takeIdleHandle()
         unlock()
@@ -265,8 +269,11 @@ extension StreamPointer {
         if types != 0 { RLFileDescriptorEnableCallBacks(watch, types) }
     }
 
-    /// Makes a loop call `serve` in its next pass. Under the lock.
+    /// Makes a loop call `serve` in its next pass; if the stream is in no loop, as soon as it is in one. Under the lock.
     func serveLater() {
+        // In no loop, the handle may be about to be freed: a group writes to streams that it does not retain.
+        pointee.servesOnceInLoop = pointee.state.isDisjoint(with: .inLoop)
+        if pointee.servesOnceInLoop { return }
         RLRunLoopSourceSignal(source)
         pointee.loops.wake()
     }
@@ -275,18 +282,6 @@ extension StreamPointer {
 
     /// Leaves all loops; closes the descriptor if it has to. Calls completions and the filter's release. Any thread, without the lock.
     func close() { end(source) }
-
-    /// Ends writing, and closes the stream once everything is written, or nothing can be. Any thread. With the lock already taken, the
-    /// outer call closes the stream when it ends.
-    func closeWhenWritten() {
-        lock()
-        if !pointee.state.contains(.closed) {
-            pointee.closesWhenWritten = true
-            shutdown()
-            if !pointee.state.isDisjoint(with: [.shutdownDone, .writingFailed]) { pointee.state.insert(.closesNext) }
-        }
-        leave()
-    }
 
     /// Closes the stream, once. `handle` is passed to completions; nil if it no longer exists.
     private func end(_ handle: OpaquePointer?) {
@@ -302,8 +297,10 @@ extension StreamPointer {
         let hadFilter = pointee.state.remove(.hasFilter) != nil
         let (target, heldFeeder, partner) = (pointee.target, takeHeldFeeder(), pointee.partner)
         pointee.partner = nil
+        let wasInGroup = pointee.wasInGroup
         unlock()
         if !isFirst { return }
+        if wasInGroup { leaveGroups() }
         // A completion may drop the program's reference, the last one once the handle is in no loop.
         if let handle {
             RLRetain(UnsafeRawPointer(handle))
@@ -325,6 +322,9 @@ extension StreamPointer {
 
     /// The source of the stream was freed.
     fileprivate func handleWasFreed() {
+        lock()
+        pointee.isFreed = true
+        unlock()
         if !isCollected() { endFreed() }
     }
 

@@ -1,0 +1,230 @@
+import CLinux
+import CLinuxKit
+import CRunLoop
+import CRunLoopKit
+
+/// An RLStreamGroup: a list of streams that one call writes to.
+///
+/// The members retain the group's handle; the group does not retain its members, which leave it before their memory is freed. The list is
+/// guarded by the kit's lock, so that it is whole in the child of a fork(). No stream is locked while that lock is held.
+struct StreamGroup: KitStorage {
+    static var kind: KitKind { .streamGroup }
+
+    fileprivate(set) var object: KitObject
+    /// Held during a write, for one order at all members. Taken before the locks of streams and the kit's lock.
+    fileprivate var turn = linux_stream_lock()
+    fileprivate var first: MembershipPointer?
+    fileprivate var last: MembershipPointer?
+    /// The member that the write in progress, if any, comes to next.
+    fileprivate var next: MembershipPointer?
+    fileprivate var count = 0
+
+    /// How many members a write takes from the list at a time.
+    fileprivate static var batch: Int { 32 }
+    /// From this length on, bytes that have to be queued are copied once for all members. Shorter ones are copied into the queue of each,
+    /// which costs less than an allocation.
+    fileprivate static var sharedLength: Int { 1024 }
+}
+
+typealias StreamGroupPointer = UnsafeMutablePointer<StreamGroup>
+
+/// A stream's place in a group. Guarded by the kit's lock.
+struct Membership: KitLinked {
+    fileprivate let group: StreamGroupPointer
+    fileprivate let stream: StreamPointer
+    /// The next membership of the stream.
+    var next: MembershipPointer?
+    /// The neighbors in the group, which is in the order of joining.
+    fileprivate var previousMember: MembershipPointer?
+    fileprivate var nextMember: MembershipPointer?
+}
+
+typealias MembershipPointer = UnsafeMutablePointer<Membership>
+
+extension StreamGroup {
+    /// Creates a group without members. Returns nil with errno if out of memory. Any thread.
+    static func create() -> OpaquePointer? {
+        guard let memory = malloc(MemoryLayout<StreamGroup>.stride) else { return nil }
+        let group = memory.bindMemory(to: StreamGroup.self, capacity: 1)
+        group.initialize(to: StreamGroup(object: KitObject(kind: kind, number: -1, client: ClientContext(info: nil))))
+        linux_stream_lock_init(&group.pointee.turn)
+        var context = RLRunLoopSourceContext()
+        context.info = memory
+        context.release = { info in free(UnsafeMutableRawPointer(mutating: info)) }
+        context.copyDescription = KitObject.copyDescription
+        // On failure RLRunLoopSourceCreate has called the function that frees the memory.
+        guard let source = RLRunLoopSourceCreate(nil, 0, &context) else { return nil }
+        group.pointee.object.source = source
+        return source
+    }
+}
+
+extension StreamGroupPointer {
+    private var source: OpaquePointer? { pointee.object.source }
+
+    /// How many members there are. Any thread.
+    var countNow: Int {
+        KitLock.lock()
+        defer { KitLock.unlock() }
+        return pointee.count
+    }
+
+    // MARK: members
+
+    /// Adds a stream, unless it is a member. Returns how many members there are then; 0 with errno if the stream is closed, or out of
+    /// memory. Any thread.
+    func add(_ stream: StreamPointer) -> Int {
+        guard let memory = malloc(MemoryLayout<Membership>.stride) else { return 0 }
+        let membership = memory.bindMemory(to: Membership.self, capacity: 1)
+        membership.initialize(to: Membership(group: self, stream: stream))
+        RLRetain(UnsafeRawPointer(source))
+        stream.lock()
+        let isClosed = stream.pointee.state.contains(.closed)
+        if !isClosed { stream.pointee.wasInGroup = true }
+        KitLock.lock()
+        let isNew = !isClosed && find(stream) == nil
+        if isNew { link(membership) }
+        let count = pointee.count
+        KitLock.unlock()
+        stream.leave()
+        if !isNew { membership.free() }
+        if isClosed { systemError = EBADF }
+        return isClosed ? 0 : count
+    }
+
+    /// Removes a stream. False if it is not a member. Any thread.
+    func remove(_ stream: StreamPointer) -> Bool {
+        KitLock.lock()
+        let membership = find(stream)
+        if let membership {
+            membership.unlink(from: &stream.pointee.memberships)
+            membership.unlinkFromGroup()
+        }
+        KitLock.unlock()
+        membership?.free()
+        return membership != nil
+    }
+
+    /// The membership of a stream in this group; nil if there is none. Under the kit's lock.
+    private func find(_ stream: StreamPointer) -> MembershipPointer? {
+        var membership = stream.pointee.memberships
+        while let here = membership, here.pointee.group != self { membership = here.pointee.next }
+        return membership
+    }
+
+    /// Adds a membership to the group and to its stream. Under the kit's lock.
+    private func link(_ membership: MembershipPointer) {
+        membership.pointee.next = membership.pointee.stream.pointee.memberships
+        membership.pointee.stream.pointee.memberships = membership
+        membership.pointee.previousMember = pointee.last
+        if let last = pointee.last { last.pointee.nextMember = membership } else { pointee.first = membership }
+        pointee.last = membership
+        pointee.count += 1
+    }
+
+    // MARK: writing
+
+    /// Writes bytes to all members but `except`. Returns how many have taken them; 0 with errno if a filter that this write calls calls it.
+    /// Preserves errno otherwise. Any thread; waits for other writes to the group.
+    func write(_ bytes: UnsafePointer<UInt8>, _ length: Int, except: StreamPointer?) -> Int {
+        _ = linux_stream_lock(&pointee.turn)
+        defer { linux_stream_unlock(&pointee.turn) }
+        if pointee.turn.depth > 1 {
+            systemError = EDEADLK
+            return 0
+        }
+        KitLock.lock()
+        pointee.next = pointee.first
+        KitLock.unlock()
+        var taken = 0
+        preservingSystemError {
+            let data = length >= StreamGroup.sharedLength ? RLDataCreate(nil, bytes, length) : nil
+            withUnsafeTemporaryAllocation(of: StreamPointer.self, capacity: StreamGroup.batch) { members in
+                while true {
+                    let number = takeMembers(members)
+                    if number == 0 { break }
+                    for member in members[..<number] {
+                        if member != except && member.writeAsMember(bytes, length, data) { taken += 1 }
+                        member.dropMemory()
+                    }
+                }
+            }
+            if let data { RLRelease(UnsafeRawPointer(data)) }
+        }
+        return taken
+    }
+
+    /// Fills `members` with the next members for the write in progress, and returns how many they are. The caller gives up their memory by
+    /// `dropMemory`.
+    private func takeMembers(_ members: UnsafeMutableBufferPointer<StreamPointer>) -> Int {
+        KitLock.lock()
+        defer { KitLock.unlock() }
+        var number = 0
+        while number < members.count, let membership = pointee.next {
+            _ = membership.pointee.stream.retainMemory()
+            members.initializeElement(at: number, to: membership.pointee.stream)
+            pointee.next = membership.pointee.nextMember
+            number += 1
+        }
+        return number
+    }
+}
+
+extension MembershipPointer {
+    /// Removes the membership from its group's list. Under the kit's lock.
+    fileprivate func unlinkFromGroup() {
+        let group = pointee.group
+        if group.pointee.next == self { group.pointee.next = pointee.nextMember }
+        if let before = pointee.previousMember {
+            before.pointee.nextMember = pointee.nextMember
+        } else {
+            group.pointee.first = pointee.nextMember
+        }
+        if let after = pointee.nextMember {
+            after.pointee.previousMember = pointee.previousMember
+        } else {
+            group.pointee.last = pointee.previousMember
+        }
+        group.pointee.count -= 1
+    }
+
+    /// Frees a membership that is in no list, and releases its reference to the group. Any thread, without a lock.
+    fileprivate func free() {
+        RLRelease(UnsafeRawPointer(pointee.group.pointee.object.source))
+        CLinux.free(self)
+    }
+}
+
+extension StreamPointer {
+    /// Leaves all groups. Any thread, without the lock, after the stream was closed.
+    func leaveGroups() {
+        KitLock.lock()
+        var memberships = pointee.memberships
+        pointee.memberships = nil
+        var next = memberships
+        while let membership = next {
+            membership.unlinkFromGroup()
+            next = membership.pointee.next
+        }
+        KitLock.unlock()
+        while let membership = memberships {
+            memberships = membership.pointee.next
+            membership.free()
+        }
+    }
+
+    /// Writes bytes that go to all members of a group. False if the stream does not take them; unless nothing can be written any more, it
+    /// has failed then. Any thread; calls nothing of the program's but a filter. The stream may be one whose handle is being freed.
+    fileprivate func writeAsMember(_ bytes: UnsafePointer<UInt8>, _ length: Int, _ data: OpaquePointer?) -> Bool {
+        lock()
+        defer { unlock() }
+        if pointee.isFreed || refusal != nil { return false }
+        if queued >= pointee.highWaterMark {
+            fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ENOBUFS))
+            return false
+        }
+        if write(bytes, length, data, later: false) { return true }
+        if !pointee.state.contains(.writingFailed) { failWithoutMemory() }
+        return false
+    }
+}
