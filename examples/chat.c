@@ -1,66 +1,50 @@
-/* chat.c - a line-based chat server with three clients. Each line is sent to all members; a member that does not
- * read fast enough is disconnected. socket-chat.c is the same program without the kit. */
+/* chat.c - a line-based chat with three clients: each line goes to all members; slow members are disconnected. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { personCount = 3 };
-/* Client i waits for line i, then says line i + 1. */
 static const char *const lines[] = {"* all are here\n", "ann: hello everybody\n", "bob: hello ann\n", "cat: goodbye\n"};
-static RLStreamRef members[personCount];
-static int memberCount;
 
-static void tellAll(const void *line, RLIndex length)
+static void admit(RLListenerRef server, RLStreamRef member, void *members)
 {
-    for (int i = 0; i < memberCount; i++)
-        if (RLStreamWrite(members[i], line, length) && !RLStreamCanAcceptBytes(members[i]))
-            RLStreamClose(members[i]); /* too slow */
+    RLStreamSetReadDelimiter(member, "\n", 1, 128); /* one event for each line */
+    if (RLStreamGroupAdd(members, member) == personCount) {
+        RLStreamGroupWrite(members, lines[0], (RLIndex)strlen(lines[0]), NULL);
+        RLListenerClose(server); /* the room is full */
+    }
 }
 
-static void serve(RLStreamRef member, const RLStreamEvent *event, void *info)
+static void serve(RLStreamRef member, const RLStreamEvent *event, void *members)
 {
-    (void)info;
     if (event->type == kRLStreamEventHasBytesAvailable)
-        tellAll(event->bytes, event->length);
+        RLStreamGroupWrite(members, event->bytes, event->length, NULL); /* a member with 64 KiB unread fails */
     else
-        RLStreamClose(member); /* end of stream, or an error */
+        RLStreamClose(member); /* end of stream, or an error; the member leaves the group */
 }
 
-static void acceptMember(RLListenerRef listener, int descriptor, void *info)
+static void takePart(RLStreamRef person, const RLStreamEvent *event, void *info)
 {
-    RLStreamRef member = members[memberCount++] = RLStreamCreate(NULL, descriptor, 1, serve, info);
-    RLStreamSetReadDelimiter(member, "\n", 1, 128); /* one callback per line */
-    RLStreamSetHighWaterMark(member, 512);
-    RLRunLoopAddSource(RLRunLoopGetCurrent(), member, kRLRunLoopDefaultMode);
-    if (memberCount == personCount) {
-        tellAll(lines[0], (RLIndex)strlen(lines[0]));
-        RLListenerClose(listener); /* the room is full */
-    }
-}
-
-static void takePart(RLStreamRef stream, const RLStreamEvent *event, void *info)
-{
-    const char *const *line = info;
+    const char *const *line = info; /* the line to wait for, followed by the line to say */
     if (event->length > 0 && memcmp(event->bytes, line[0], (size_t)event->length) == 0) {
-        RLStreamWrite(stream, line[1], (RLIndex)strlen(line[1]));
         printf("after \"%.5s…\" it is %s", line[0], line[1]);
+        RLStreamWrite(person, line[1], (RLIndex)strlen(line[1]));
+        RLStreamCloseWhenWritten(person);
     }
-    if (event->length > 0 && memcmp(event->bytes, "cat", 3) == 0)
-        RLStreamClose(stream);
 }
 
 int main(void)
 {
-    RLListenerRef listener = RLScheduleSource(RLListenerCreateWithHost(NULL, "localhost", NULL, acceptMember, NULL));
-    RLDataRef address = RLListenerCopyAddress(listener);
+    RLStreamContext context = {.info = RLStreamGroupCreate(NULL)};
+    RLListenerRef server = RLScheduleSource(RLServerCreateWithHost(NULL, "localhost", NULL, admit, serve, &context));
+    RLDataRef address = RLListenerCopyAddress(server);
     for (int i = 0; i < personCount; i++) {
-        RLStreamContext context = {.info = (void *)(lines + i)};
-        RLStreamRef person = RLScheduleSource(RLStreamCreateConnectedToAddress(NULL, address, takePart, &context));
+        RLStreamContext words = {.info = (void *)(lines + i)};
+        RLStreamRef person = RLScheduleSource(RLStreamCreateConnectedToAddress(NULL, address, takePart, &words));
         RLStreamSetReadDelimiter(person, "\n", 1, 128);
     }
     RLRelease(address);
-    int isDone = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0) == kRLRunLoopRunFinished; /* nothing is left */
-    for (int i = 0; i < memberCount; i++)
-        RLRelease(members[i]);
-    return isDone ? 0 : 1;
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 60, 0); /* until no stream is left */
+    RLRelease(context.info);
+    return result == kRLRunLoopRunFinished ? 0 : 1;
 }

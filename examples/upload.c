@@ -1,5 +1,5 @@
 /* upload.c - sending 5 MB to a slow reader: data that the system does not accept is queued without being copied, and
- * the writer is notified when all of it has been handed over. */
+ * the writer is notified when there is room for more, and when all of it has been handed over. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <stdio.h>
 #include <sys/socket.h>
@@ -28,6 +28,8 @@ static void hear(RLStreamRef stream, const RLStreamEvent *event, void *info)
     (void)info;
     if (event->type == kRLStreamEventHasBytesAvailable)
         printf("the reader says: %.*s", (int)event->length, (const char *)event->bytes);
+    else if (event->type == kRLStreamEventCanAcceptBytes)
+        printf("half a megabyte waits: there is room for more\n");
     else
         RLStreamClose(stream);
 }
@@ -45,7 +47,9 @@ int main(void)
     RLStreamSetReadCount(reader, 1000); /* small chunks, so that there are many callbacks */
     RLDataRef data = RLDataCreateWithBytesNoCopy(NULL, bytes, sizeof bytes, kRLAllocatorNull);
     RLStreamWriteData(writer, data); /* not copied: data that the system does not accept is queued as it is */
-    printf("%s of it waits\n", RLStreamGetQueuedLength(writer) > 4000000 ? "most" : "little");
+    RLStreamSetHighWaterMark(writer, 1000000);
+    printf("%s of it waits, and %s\n", RLStreamGetQueuedLength(writer) > 4000000 ? "most" : "little",
+           RLStreamCanAcceptBytes(writer) ? "there is room" : "there is no room for more");
     RLStreamFlush(writer, sent, NULL);
     RLStreamPauseReading(writer); /* until the flush is done */
     RLStreamShutdown(writer);
