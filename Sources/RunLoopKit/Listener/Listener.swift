@@ -4,34 +4,35 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// An RLListener: a socket that listens.
+/// An RLListener: a listening socket.
 ///
-/// The handle is a version-0 source, whose loops call the client. The descriptor has an RLFileDescriptor (the watch), which signals the
-/// handle when connections are there; its source follows the handle into every mode. Whatever is `var` is guarded by the listener's lock;
-/// clients are called without it.
+/// The handle is a version-0 source, from which a loop calls the client. An RLFileDescriptor for the socket (the watch) signals the handle
+/// when connections arrive; the watch's source follows the handle into every mode. All `var` fields are guarded by the listener's lock
+/// unless they say otherwise; clients are called without it.
 struct Listener: ~Copyable, KitStorage {
     static var kind: KitKind { .listener }
 
     fileprivate(set) var object: KitObject
     fileprivate let callout: RLListenerCallBack
     fileprivate let descriptor: Int32
-    /// The path that is removed at the end; nil if there is none. Written before the program has the handle.
+    /// The path that is removed when the listener is closed; nil if there is none. Written before the program has the handle.
     fileprivate var path: UnsafeMutablePointer<CChar>?
-    /// Which file was at `path`: another one that is there later is not removed.
+    /// Identifies the file at `path`, so that a different file that is there later is not removed. Written before the program has the
+    /// handle.
     fileprivate var file = linux_socket_file()
-    /// The process that has made the listener: no other one removes the path.
+    /// The process that created the listener: only this one removes the path.
     fileprivate let process: ProcessIdentity
     /// Whether the listener closes the descriptor. Written before the program has the handle.
     fileprivate var closes = false
     fileprivate var lock = linux_stream_lock()
     fileprivate var isClosed = false
     fileprivate var isEnabled = true
-    /// The errno with which accepting has failed, so that it rests until a timer fires; 0: it does not rest.
+    /// The errno with which accepting has failed; accepting then rests until a timer fires. 0 if it does not rest.
     fileprivate var shortage: Int32 = 0
     fileprivate var loops: ServingLoops
     /// nil once the listener is closed.
     fileprivate var watch: DescriptorWatch?
-    /// The memory belongs to the handle, to the watch and to the timers. Any thread.
+    /// The number of references to this memory: those of the handle, the watch and the timers. Any thread.
     fileprivate let references: Atomic<Int>
 
     fileprivate init(_ descriptor: Int32, _ callout: @escaping RLListenerCallBack, _ client: ClientContext, _ loops: consuming ServingLoops)
@@ -44,17 +45,17 @@ struct Listener: ~Copyable, KitStorage {
         references = Atomic(1)
     }
 
-    /// The most connections that are accepted in one pass.
+    /// The maximum number of connections that are accepted in one pass.
     fileprivate static var batch: Int { 16 }
-    /// After how many seconds a listener that was short of descriptors or memory tries again.
+    /// The delay in seconds after which a listener that was short of descriptors or memory tries again.
     fileprivate static var retryDelay: Double { 0.1 }
 }
 
 typealias ListenerPointer = UnsafeMutablePointer<Listener>
 
 extension Listener {
-    /// A listener in no loop; nil with errno if the system refuses. Retains the client's info, and releases it if there is no listener; the
-    /// descriptor is the caller's then. Any thread.
+    /// Creates a listener that is in no loop. Returns nil with errno if the system refuses; the descriptor then still belongs to the
+    /// caller. Retains the client's info, and releases it on failure. Any thread; calls user code.
     static func make(
         _ descriptor: Int32, closes: Bool, _ callout: @escaping RLListenerCallBack, _ client: ClientContext,
         at path: UnsafePointer<CChar>? = nil
@@ -71,7 +72,7 @@ extension Listener {
         context.schedule = { info, loop, mode in ListenerPointer(info: info).change(loop, mode, by: 1) }
         context.cancel = { info, loop, mode in ListenerPointer(info: info).change(loop, mode, by: -1) }
         context.perform = { info in ListenerPointer(info: info).perform() }
-        // On failure RLRunLoopSourceCreate has called the function that releases the info.
+        // On failure, RLRunLoopSourceCreate has called the function that releases the info.
         guard let source = RLRunLoopSourceCreate(nil, 0, &context) else { return nil }
         listener.pointee.object.source = source
         if listener.makeWatch(), listener.keep(path) {
@@ -114,7 +115,7 @@ extension ListenerPointer {
         return pointee.watch != nil
     }
 
-    /// Remembers the path of a socket of the file system, to remove it at the end. False if out of memory.
+    /// Records the path of a socket in the file system, which is removed when the listener is closed. Returns false if out of memory.
     fileprivate func keep(_ path: UnsafePointer<CChar>?) -> Bool {
         guard let path else { return true }
         pointee.file = linux_find_socket_file(path)
@@ -127,7 +128,7 @@ extension ListenerPointer {
     @inline(never)
     private func lock() {
         if linux_stream_lock(&pointee.lock) == 0 || pointee.lock.was_broken == 0 { return }
-        // In the child of a fork(): another thread was changing the listener, which is closed therefore.
+        // In the child of a fork(): another thread was changing the listener, so it counts as closed.
         pointee.lock.was_broken = 0
         pointee.isClosed = true
     }
@@ -137,15 +138,15 @@ extension ListenerPointer {
 
     // MARK: connections
 
-    /// The watch has found connections, or an error. On the loop's thread.
+    /// Signals the handle, as the watch has found connections or an error. Loop thread only.
     private func noteReady() {
         lock()
-        // While the listener is in a loop, its handle exists.
+        // The handle exists as long as the listener is in a loop.
         if !pointee.isClosed && !pointee.loops.isEmpty { RLRunLoopSourceSignal(source) }
         unlock()
     }
 
-    /// Tells of connections. On the loop's thread; calls the client, whose function may end the thread.
+    /// Accepts connections and calls the client for each. Loop thread only; calls user code, which may end the thread.
     fileprivate func perform() {
         lock()
         arm()
@@ -158,8 +159,8 @@ extension ListenerPointer {
         }
     }
 
-    /// Accepts a connection and returns its descriptor; -1 if that one has failed, and another one may wait; nil if no more are to be
-    /// accepted in this pass.
+    /// Accepts a connection and returns its descriptor. Returns -1 if this connection has failed and another may be waiting; nil if no more
+    /// are to be accepted in this pass. Loop thread only; takes the lock.
     private func accept() -> Int32? {
         lock()
         defer { unlock() }
@@ -168,16 +169,16 @@ extension ListenerPointer {
         if connection >= 0 { return connection }
         switch systemError {
         case EAGAIN: return nil
-        // The client has given up, or the network has failed: Linux tells that by the connection.
+        // The client has disconnected, or its network has failed: Linux reports such errors of a new connection from accept().
         case EINTR, ECONNABORTED, EPROTO, ENOPROTOOPT, ENETDOWN, ENETUNREACH, EHOSTDOWN, EHOSTUNREACH, ENONET: return -1
-        // The connection may be in the queue still, or the socket does not listen any more: what has made it is told by nothing else.
+        // The connection may still be in the queue, or the socket no longer listens. In either case a retry that does not rest would spin.
         default:
             pause(systemError)
             return nil
         }
     }
 
-    /// Has the watch report the next connections, unless the listener is disabled or rests. Under the lock.
+    /// Enables the watch for the next connections, unless the listener is disabled or rests. The caller holds the lock.
     private func arm() {
         guard let watch = pointee.watch, pointee.isEnabled, pointee.shortage == 0 else { return }
         RLFileDescriptorEnableCallBacks(watch.watch, UInt(kRLFileDescriptorReadCallBack))
@@ -189,14 +190,14 @@ extension ListenerPointer {
 
     // MARK: shortages
 
-    /// Accepts nothing for a while; without memory for a timer, only until the next pass. Under the lock.
+    /// Lets accepting rest for a while; without memory for a timer, only until the next pass. The caller holds the lock.
     private func pause(_ error: Int32) {
         if !setTimers(Listener.retryDelay) { return }
         pointee.shortage = error
         disarm()
     }
 
-    /// False if out of memory. Under the lock.
+    /// Has the timer of each loop call `tryAgain` in `delay` seconds. Returns false if out of memory. The caller holds the lock.
     private func setTimers(_ delay: Double) -> Bool {
         var context = RLRunLoopTimerContext()
         context.info = UnsafeMutableRawPointer(self)
@@ -205,7 +206,7 @@ extension ListenerPointer {
         return pointee.loops.setTimers(delay, of: source, &context) { _, info in ListenerPointer(info: info).tryAgain() }
     }
 
-    /// Accepts again after a shortage. On the loop's thread, called by a timer.
+    /// Ends the rest after a shortage. Loop thread only, called by a timer.
     private func tryAgain() {
         lock()
         pointee.shortage = 0
@@ -215,14 +216,15 @@ extension ListenerPointer {
 
     // MARK: loops
 
-    /// The handle was added to a mode of a loop (1), or removed from one (-1): so are the watch and the timer. Any thread.
+    /// Updates the watch and the timer after the handle was added to a mode of a loop (1) or removed from one (-1). Closes the listener if
+    /// the handle is no longer valid. Any thread; call without a lock held.
     fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
         guard let loop, let mode else { return }
         lock()
         let (isKnown, released) = pointee.loops.change(loop, by: modes) {}
         let isFollowed = pointee.watch.map { DescriptorWatch.follow(source, $0.source, loop, mode) } ?? true
         pointee.loops.followWithTimer(source, loop, mode)
-        // The timer that was to end the shortage may be in a loop that the listener has left, so the listener tries again now.
+        // The timer that would end the rest may be in a loop that the listener has left, so the listener tries again immediately.
         pointee.shortage = 0
         if !pointee.loops.isEmpty { arm() }
         let isOver = modes < 0 && RLRunLoopSourceIsValid(source) == 0
@@ -232,9 +234,9 @@ extension ListenerPointer {
         if isOver { close() }
     }
 
-    // MARK: what the program asks for
+    // MARK: called by the program
 
-    /// Any thread.
+    /// Sets whether connections are accepted. Any thread.
     func setEnabled(_ isEnabled: Bool) {
         lock()
         pointee.isEnabled = isEnabled
@@ -242,14 +244,14 @@ extension ListenerPointer {
         unlock()
     }
 
-    /// Any thread.
+    /// Whether the listener is open and enabled. Any thread.
     var isEnabled: Bool {
         lock()
         defer { unlock() }
         return pointee.isEnabled && !pointee.isClosed
     }
 
-    /// Any thread.
+    /// The errno because of which accepting rests; 0 if it does not. Any thread.
     var shortage: Int32 {
         lock()
         defer { unlock() }
@@ -265,14 +267,16 @@ extension ListenerPointer {
 
     // MARK: the end
 
-    /// Leaves all loops; closes the descriptor and removes the path if the listener has to. Any thread, without the lock.
+    /// Removes the listener from all loops, closes the descriptor if the listener owns it, and removes the path. Any thread; call without
+    /// the lock held.
     func close() {
-        // The handle's last reference may be that of a loop, and the watch has the other reference to the memory.
+        // The last reference to the handle may be a loop's, and the watch, which is released here, holds another one to the memory.
         _ = retainMemory()
         end(source)
         dropMemory()
     }
 
+    /// Closes the listener, once. `handle` is nil if it has been freed.
     private func end(_ handle: OpaquePointer?) {
         lock()
         let watch = pointee.watch
@@ -287,18 +291,20 @@ extension ListenerPointer {
         linux_close(pointee.descriptor)
     }
 
-    /// The source was freed.
+    /// Closes the listener, as its handle is being freed, and gives up the handle's reference to the memory. Any thread; calls user code.
     fileprivate func handleWasFreed() {
         preservingSystemError { end(nil) }
         pointee.object.client.releaseInfo()
         dropMemory()
     }
 
+    /// Adds one of `references`, which `dropMemory` gives up. Returns the memory. Any thread.
     private func retainMemory() -> UnsafeRawPointer {
         pointee.references.add(1, ordering: .relaxed)
         return UnsafeRawPointer(self)
     }
 
+    /// Gives up one of `references`; the last one frees the memory. Any thread.
     private func dropMemory() {
         if pointee.references.subtract(1, ordering: .acquiringAndReleasing).newValue > 0 { return }
         CLinux.free(pointee.path)

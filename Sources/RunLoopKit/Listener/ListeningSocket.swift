@@ -3,10 +3,10 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-/// Makes sockets that listen.
+/// Opens listening sockets.
 enum ListeningSocket {
-    /// A TCP socket that listens at the host's first address, or at all addresses if `host` is nil; -1 with errno. Any thread; may wait for
-    /// the resolver.
+    /// Opens a TCP socket that listens at the host's first address, or at all addresses if `host` is nil. Returns -1 with errno on failure.
+    /// Any thread; may wait for the resolver.
     static func open(_ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?) -> Int32 {
         if host != nil { return open(host, service, AF_UNSPEC) }
         // One socket for both families, unless the system has no IPv6.
@@ -30,8 +30,8 @@ enum ListeningSocket {
         return descriptor
     }
 
-    /// A socket that listens in the file system, or with an abstract name after "@"; -1 with errno. Replaces a socket file at which
-    /// no socket listens any more. Any thread.
+    /// Opens a socket that listens at a path of the file system, or, after "@", at an abstract name. Replaces a socket file at which
+    /// nothing listens any more. Returns -1 with errno on failure. Any thread.
     static func open(at path: UnsafePointer<CChar>) -> Int32 {
         var address = sockaddr_un()
         let size = linux_path_address(path, &address)
@@ -39,7 +39,7 @@ enum ListeningSocket {
             systemError = path.pointee == 0 ? ENOENT : ENAMETOOLONG
             return -1
         }
-        // The name of an abstract socket goes away with it.
+        // An abstract name disappears with its socket, so there is never one to replace.
         if path.pointee == CChar(UInt8(ascii: "@")) { return linux_listen(&address, size) }
         let directory = linux_lock_directory(path)
         defer { if directory >= 0 { preservingSystemError { linux_unlock_directory(directory) } } }

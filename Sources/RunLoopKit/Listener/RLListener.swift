@@ -60,7 +60,7 @@ public func RLListenerGetPort(_ listener: OpaquePointer?) -> Int32 {
     return withAddress(listener) { address, _ in linux_port(address) } ?? 0
 }
 
-/// Calls `body` with the listener's address; nil if there is none, as the listener is closed.
+/// Calls `body` with the listener's address and returns its result; nil if the listener is closed and has no address.
 private func withAddress<Result>(_ listener: ListenerPointer, _ body: (UnsafeRawPointer, Int) -> Result) -> Result? {
     var address = sockaddr_storage()
     let size = linux_local_address(listener.openDescriptor, &address)
