@@ -1,25 +1,25 @@
 import CLinux
 import CLinuxKit
 
-/// Bytes that were read and not yet delivered, in a row. Under the stream's lock.
+/// Bytes that were read and not delivered yet, contiguous in memory. Under the stream's lock.
 struct ByteBuffer: BitwiseCopyable {
     private var memory: UnsafeMutablePointer<UInt8>?
     private var capacity = 0
     private var begin = 0
     private var end = 0
 
-    /// Memory up to this size is kept when the buffer is empty, so that pieces that come in parts do not allocate each time.
+    /// Memory up to this size is kept while the buffer is empty, so that chunks that arrive in parts do not allocate each time.
     private static var keptCapacity: Int { 32_768 }
     private static var smallestCapacity: Int { 1024 }
 
-    /// An empty buffer, without memory.
+    /// Creates an empty buffer without memory.
     init() {}
 
     var count: Int { end - begin }
-    /// The first byte. Valid until the buffer changes.
+    /// The first byte; nil without memory. Valid until the buffer changes.
     var bytes: UnsafePointer<UInt8>? { memory.map { UnsafePointer($0 + begin) } }
 
-    /// Free memory behind the last byte, at least `wanted` bytes of it; nil if out of memory. O(count) at worst.
+    /// Returns free memory after the last byte, at least `wanted` bytes of it; nil if out of memory. O(count) at worst.
     mutating func room(_ wanted: Int) -> UnsafeMutableBufferPointer<UInt8>? {
         if capacity - end < wanted && !makeRoom(wanted) { return nil }
         return UnsafeMutableBufferPointer(start: memory.unsafelyUnwrapped + end, count: capacity - end)
@@ -40,10 +40,10 @@ struct ByteBuffer: BitwiseCopyable {
         return true
     }
 
-    /// The first `added` bytes of `room` were filled.
+    /// Adds the first `added` bytes of `room`, which the caller has filled.
     mutating func extend(_ added: Int) { end += added }
 
-    /// Copies bytes to the end; false if out of memory.
+    /// Copies bytes to the end. Returns false if out of memory.
     mutating func append(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
         if length == 0 { return true }
         guard let free = room(length)?.baseAddress else { return false }
@@ -52,7 +52,7 @@ struct ByteBuffer: BitwiseCopyable {
         return true
     }
 
-    /// Copies bytes to the beginning; false if out of memory. O(count).
+    /// Copies bytes to the beginning. Returns false if out of memory. O(count).
     mutating func prepend(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
         guard room(length) != nil, let start = memory.map({ $0 + begin }) else { return false }
         memmove(start + length, start, count)
@@ -61,17 +61,17 @@ struct ByteBuffer: BitwiseCopyable {
         return true
     }
 
-    /// Takes bytes from the beginning. They stay where they are until the buffer is filled again.
+    /// Removes bytes from the beginning. They stay in memory until the buffer is filled again.
     mutating func consume(_ length: Int) { begin += length }
 
-    /// Gives large memory back, if the buffer is empty.
+    /// Frees the memory if the buffer is empty and has more than `keptCapacity`.
     mutating func shrink() {
         if count > 0 { return }
         (begin, end) = (0, 0)
         if capacity > Self.keptCapacity { free() }
     }
 
-    /// Drops everything.
+    /// Drops all bytes and frees the memory.
     mutating func free() {
         CLinux.free(memory)
         self = ByteBuffer()

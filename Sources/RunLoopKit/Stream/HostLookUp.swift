@@ -3,16 +3,17 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-/// A stream's look-up of its host: the info of a work, which frees it.
+/// The look-up of a stream's host. It is the info of a work, which frees it.
 struct HostLookUp {
-    /// The stream that asks. One of its `references` is the look-up's.
+    /// The stream that waits for the answer. The look-up holds one of its `references`.
     fileprivate let stream: StreamPointer
     fileprivate let host: UnsafeMutablePointer<CChar>?
     fileprivate let service: UnsafeMutablePointer<CChar>?
-    /// One is the work's; the other is that of `submit`, until it returns.
+    /// The number of references: the work's, and one that `submit` holds until it returns.
     fileprivate var references = 1
 
-    /// The address of a host that is given in figures; else nil and an error of getaddrinfo. Never asks a name server. Any thread.
+    /// Returns the address of a host that is given by a numeric address; otherwise nil and an error of getaddrinfo. Never queries a name
+    /// server. Any thread.
     static func inFigures(
         _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?
     ) -> (answer: UnsafeMutablePointer<addrinfo>?, error: Int32) {
@@ -29,8 +30,8 @@ struct HostLookUp {
         return (error == 0 ? answer : nil, error)
     }
 
-    /// Has a worker look the host up and give the stream the answer. Returns the work, which the caller releases; nil with errno if there
-    /// is none. Under the stream's lock.
+    /// Has a worker look up the host and pass the answer to the stream. Returns the work, which the caller releases; nil with errno on
+    /// failure. The caller holds the stream's lock.
     static func submit(
         _ stream: StreamPointer, _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?, to workers: WorkersPointer
     ) -> OpaquePointer? {
@@ -51,7 +52,7 @@ struct HostLookUp {
             ? Work.create(
                 0, { _, info in HostLookUp.pointer(info).run() }, nil, own, whenDropped: { info in HostLookUp.pointer(info).wasDropped() })
             : nil
-        // The work has a reference of its own.
+        // The work holds its own reference.
         lookUp.release()
         guard let source else { return nil }
         do throws(SystemError) {
@@ -70,16 +71,17 @@ struct HostLookUp {
 }
 
 extension UnsafeMutablePointer<HostLookUp> {
-    /// Looks the host up, and gives the stream the answer. On a worker.
+    /// Looks up the host and passes the answer to the stream. Worker only.
     fileprivate func run() {
         let (answer, error) = HostLookUp.ask(pointee.host, pointee.service, 0)
         pointee.stream.lookUpEnded(answer, error, systemError)
     }
 
-    /// The workers were released before its turn. Any thread.
+    /// Passes ECANCELED to the stream, because the workers were released before the look-up's turn. Any thread.
     fileprivate func wasDropped() { pointee.stream.lookUpEnded(nil, EAI_SYSTEM, ECANCELED) }
 
-    /// Drops a reference; the last frees it.
+    /// Drops a reference; the last one frees the memory. The count is not atomic: `submit` drops its reference before a worker can see the
+    /// work, whose reference is the only one from then on.
     fileprivate func release() {
         pointee.references -= 1
         if pointee.references > 0 { return }

@@ -5,8 +5,8 @@ import CRunLoopKit
 
 // include/RunLoopKit/RLStream.h
 
-/// The stream of a handle; nil, with a diagnostic, if it is none. Most calls are for the stream that the thread is serving, whose handle
-/// needs no check.
+/// Returns the stream of a handle; nil, after a diagnostic, if the handle is not a stream's. Most calls are for the stream that the thread
+/// is serving, whose handle needs no check.
 @inline(__always)
 private func borrow(_ stream: OpaquePointer?, _ function: Name, _ parameter: Name = "stream") -> StreamPointer? {
     if let served = StreamService.servedStream, served.source == stream { return served }
@@ -18,7 +18,7 @@ private func borrowOther(_ stream: OpaquePointer?, _ function: Name, _ parameter
     KitObject.borrow(stream, function, parameter)
 }
 
-/// Whether the bytes are there; one diagnostic if they are not.
+/// Whether `bytes` and `length` are valid: reports a negative length, and NULL with a length other than 0.
 private func areThere(_ bytes: UnsafeRawPointer?, _ length: Int, _ function: Name) -> Bool {
     if length < 0 {
         Misuse.report(function, "length", "negative")

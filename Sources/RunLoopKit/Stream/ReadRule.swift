@@ -1,15 +1,15 @@
 import CLinux
 import CLinuxKit
 
-/// Decides how many of the received bytes one call gets. Under the stream's lock.
+/// Determines how many of the received bytes form the next chunk, called a piece in the code. Under the stream's lock.
 struct ReadRule: BitwiseCopyable {
-    /// What the received bytes begin with.
+    /// How the received bytes begin.
     enum Piece {
-        /// A piece of this many bytes.
+        /// With a whole chunk of this many bytes.
         case complete(Int)
-        /// No whole piece: more bytes are needed.
+        /// With a part of a chunk: more bytes are needed.
         case incomplete
-        /// No delimiter within the limit.
+        /// Without a delimiter within the limit.
         case tooLong
     }
 
@@ -18,28 +18,28 @@ struct ReadRule: BitwiseCopyable {
     static var longestDelimiter: Int { 128 }
 
     private var kind = Kind.whatever
-    /// With `.count`, the size of a piece; with `.delimiter`, the maximum size.
+    /// With `.count`, the size of a chunk; with `.delimiter`, its maximum size.
     private var length = 0
     private var delimiterLength = 0
-    /// `longestDelimiter` bytes, allocated with the first delimiter.
+    /// Memory for `longestDelimiter` bytes, allocated for the first delimiter.
     private var delimiter: UnsafeMutableRawPointer?
-    /// How many bytes have been searched without finding the whole delimiter.
+    /// The number of bytes that have been searched without finding the whole delimiter.
     private var searched = 0
 
     init() {}
 
-    /// Whether a piece is all that has been received.
+    /// Whether a chunk is everything that has been received.
     var isWhatever: Bool { kind == .whatever }
 
-    /// Makes `count` the size of each piece; 0: a piece is all that has been received.
+    /// Makes `count` the size of each chunk; 0: a chunk is everything that has been received.
     mutating func set(count: Int) {
         kind = count == 0 ? .whatever : .count
         length = count
         searched = 0
     }
 
-    /// Ends each piece at a delimiter of 1 to `longestDelimiter` bytes, as the caller has checked; `limit` includes the delimiter. False if
-    /// out of memory.
+    /// Ends each chunk at a delimiter of 1 to `longestDelimiter` bytes, as the caller has checked; `limit` includes the delimiter. Returns
+    /// false if out of memory.
     mutating func set(delimiter bytes: UnsafeRawPointer, _ count: Int, limit: Int) -> Bool {
         if delimiter == nil { delimiter = malloc(Self.longestDelimiter) }
         guard let delimiter else { return false }
@@ -51,11 +51,11 @@ struct ReadRule: BitwiseCopyable {
         return true
     }
 
-    /// The bytes that were searched are gone, and others come in their place.
+    /// Forgets the search, because the received bytes are replaced by others.
     mutating func restart() { searched = 0 }
 
-    /// The next piece of `count` received bytes, which are more than 0. If `isAtEnd`, no more will come, and what is left without a
-    /// delimiter is the last piece, unless it exceeds the limit.
+    /// Finds the next chunk in `count` received bytes, at least 1. If `isAtEnd`, no more will arrive, and what is left without a delimiter
+    /// is the last chunk, unless it exceeds the limit.
     mutating func next(_ bytes: UnsafePointer<UInt8>, _ count: Int, isAtEnd: Bool) -> Piece {
         switch kind {
         case .whatever: return .complete(count)
@@ -81,9 +81,9 @@ struct ReadRule: BitwiseCopyable {
         return .complete(count)
     }
 
-    /// The least number of bytes still needed for a piece, when `count` have been received.
+    /// Returns the minimum number of bytes that are still needed for a chunk when `count` have been received.
     func missing(_ count: Int) -> Int { kind == .count ? max(length - count, 1) : 1 }
 
-    /// Frees the memory.
+    /// Frees the memory for the delimiter.
     func free() { CLinux.free(delimiter) }
 }

@@ -4,7 +4,7 @@ import CRunLoop
 import CRunLoopKit
 
 extension Stream {
-    /// A stream that connects to an address; nil with errno if the system refuses. Any thread.
+    /// Creates a stream that connects to an address. Returns nil with errno if the system refuses. Any thread; calls user code.
     static func connect(_ address: OpaquePointer, _ callout: RLStreamCallBack?, _ client: ClientContext) -> OpaquePointer? {
         let descriptor = linux_connect(RLDataGetBytePtr(address), UInt32(RLDataGetLength(address)))
         if descriptor < 0 { return nil }
@@ -18,7 +18,7 @@ extension Stream {
         return source
     }
 
-    /// A stream that connects to a host; nil with errno if the system refuses. Any thread.
+    /// Creates a stream that connects to a host. Returns nil with errno if the system refuses. Any thread; calls user code.
     static func connect(
         _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?, _ workers: WorkersPointer?, timeout: Double,
         _ callout: RLStreamCallBack?, _ client: ClientContext
@@ -39,7 +39,8 @@ extension Stream {
 }
 
 extension StreamPointer {
-    /// Has the host looked up, unless it is a numeric address. False with errno if no look-up can begin. Before the program has the handle.
+    /// Begins to connect, after a look-up of the host unless it is a numeric address. Returns false with errno if no look-up can begin.
+    /// Called before the program has the handle.
     fileprivate func beginConnecting(
         _ connector: ConnectorPointer, _ host: UnsafePointer<CChar>?, _ service: UnsafePointer<CChar>?, _ workers: WorkersPointer?
     ) -> Bool {
@@ -58,16 +59,16 @@ extension StreamPointer {
         return true
     }
 
-    /// Takes the result of the look-up. On a worker, or on the thread that releases the workers.
+    /// Takes over the result of the look-up. Called on a worker, or on the thread that releases the workers.
     func lookUpEnded(_ addresses: UnsafeMutablePointer<addrinfo>?, _ error: Int32, _ systemError: Int32) {
         lock()
         take(addresses, error, systemError)
-        // While the stream is in a loop, its handle exists.
+        // The handle exists as long as the stream is in a loop.
         if pointee.connector != nil && pointee.state.contains(.inLoop) { serveLater() }
         unlock()
     }
 
-    /// Keeps the addresses of the host, or the error of getaddrinfo (with errno for EAI_SYSTEM), for `tryAddresses`. Under the lock.
+    /// Stores the host's addresses, or the error of getaddrinfo (with errno for EAI_SYSTEM), for `tryAddresses`. The caller holds the lock.
     private func take(_ addresses: UnsafeMutablePointer<addrinfo>?, _ error: Int32, _ systemError: Int32) {
         guard let connector = pointee.connector else {
             if let addresses { freeaddrinfo(addresses) }
@@ -85,8 +86,8 @@ extension StreamPointer {
 
     // MARK: attempts
 
-    /// Tries the next address if it is time for that, and fails the stream if none is left. Returns in how many seconds there is more to
-    /// do. Under the lock.
+    /// Tries the next address if it is due, and fails the stream if none is left or the time is up. Returns the number of seconds until the
+    /// next call is due. The caller holds the lock.
     func tryAddresses() -> Double {
         guard let connector = pointee.connector else { return .infinity }
         let now = linux_monotonic_time()
@@ -98,7 +99,7 @@ extension StreamPointer {
             while connector.pointee.attempts == nil || now >= connector.pointee.nextStart {
                 guard let address = connector.pointee.nextAddress() else { break }
                 let isBegun = begin(address, connector)
-                // The stream has failed, for want of memory, and the connector is gone.
+                // The stream has failed, because memory ran out, and the connector has been freed.
                 if pointee.connector == nil { return .infinity }
                 if isBegun { connector.pointee.nextStart = now + Connector.headStart }
             }
@@ -110,7 +111,8 @@ extension StreamPointer {
         return connector.pointee.delay(now)
     }
 
-    /// Begins to connect to an address; false if that has failed at once. May fail the stream, which frees the connector. Under the lock.
+    /// Begins to connect to an address. Returns false if that fails immediately. May fail the stream, which frees the connector. The caller
+    /// holds the lock.
     private func begin(_ address: UnsafeMutablePointer<addrinfo>, _ connector: ConnectorPointer) -> Bool {
         let descriptor = linux_connect(address.pointee.ai_addr, address.pointee.ai_addrlen)
         if descriptor >= 0 {
@@ -129,7 +131,7 @@ extension StreamPointer {
         return false
     }
 
-    /// A connection was made, or has failed. On the loop's thread.
+    /// Completes an attempt that was connected or has failed, as its watch reports. Loop thread only.
     private func attemptIsReady(_ watch: OpaquePointer?) {
         lock()
         defer { leave() }
@@ -151,7 +153,7 @@ extension StreamPointer {
         checkTime()
     }
 
-    /// Makes a connected descriptor the stream's, and ends all other attempts. Under the lock.
+    /// Makes a connected descriptor that of the stream, and ends all other attempts. The caller holds the lock.
     private func connected(_ descriptor: Int32) {
         endConnector()
         pointee.descriptor = descriptor
@@ -168,7 +170,7 @@ extension StreamPointer {
         serveLater()
     }
 
-    /// The handle was added to a mode of a loop, or removed from one: so are the attempts. Under the lock.
+    /// Updates the attempts' watches after the handle was added to a mode of a loop or removed from one. The caller holds the lock.
     func followWithAttempts(_ loop: OpaquePointer, _ mode: OpaquePointer) {
         var next = pointee.connector?.pointee.attempts
         while let attempt = next {
@@ -178,7 +180,8 @@ extension StreamPointer {
         }
     }
 
-    /// Adds the source of a watch to all modes that the handle is in. False if out of memory: then the stream has failed. Under the lock.
+    /// Adds the source of a watch to all modes that the handle is in. If out of memory, fails the stream and returns false. The caller
+    /// holds the lock.
     private func followEverywhere(_ added: OpaquePointer) -> Bool {
         let isDone = pointee.loops.allSatisfy { link in
             var isFollowed = true
@@ -191,9 +194,10 @@ extension StreamPointer {
         return isDone
     }
 
+    /// Fails the stream with ENOMEM. The caller holds the lock.
     func failWithoutMemory() { fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ENOMEM)) }
 
-    /// Ends the look-up and the attempts that are left, and frees the connector. Under the lock.
+    /// Ends the look-up and all remaining attempts, and frees the connector. The caller holds the lock.
     func endConnector() {
         guard let connector = pointee.connector else { return }
         pointee.connector = nil

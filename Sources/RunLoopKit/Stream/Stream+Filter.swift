@@ -3,11 +3,11 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-// The filter: what stands between the stream and its descriptor. Its functions are called under the stream's lock, which is recursive;
-// only its release is called without.
+// The filter: a layer between the stream and its descriptor. Its functions are called with the stream's lock held, which is recursive;
+// only its release is called without the lock.
 
 extension StreamPointer {
-    /// Gives the stream a filter. False with errno if the stream is closed, or already has one. Any thread; calls the filter.
+    /// Sets the stream's filter. Returns false with errno if the stream is closed or already has one. Any thread; calls the filter.
     func setFilter(_ filter: RLStreamFilter) -> Bool {
         lock()
         defer { leave() }
@@ -17,9 +17,9 @@ extension StreamPointer {
         }
         pointee.filter = filter
         pointee.state.insert(.hasFilter)
-        // The stream is open when the filter is.
+        // The stream counts as open when the filter is.
         pointee.state.remove(.tellsOpen)
-        // What was read and not delivered is the filter's.
+        // What was read and not delivered goes to the filter.
         var unread = pointee.buffer
         pointee.buffer = ByteBuffer()
         pointee.state.remove(.usesBuffer)
@@ -34,7 +34,7 @@ extension StreamPointer {
         return true
     }
 
-    /// The info of the filter, if this is its `receive` function; else nil. Any thread.
+    /// Returns the info of the filter if `receive` is its function; otherwise nil. Any thread.
     func filterInfo(_ receive: UnsafeRawPointer) -> UnsafeMutableRawPointer? {
         lock()
         defer { leave() }
@@ -44,7 +44,7 @@ extension StreamPointer {
 
     // MARK: calling the filter
 
-    /// Calls the filter with what was read; a length of 0 is the end, and ends reading. Under the lock.
+    /// Calls the filter with bytes that were read. A length of 0 stands for the end, and ends reading. The caller holds the lock.
     func receive(_ bytes: UnsafePointer<UInt8>, _ length: Int) {
         guard let receive = pointee.filter.receive else { return }
         pointee.state.insert(.receiving)
@@ -54,8 +54,8 @@ extension StreamPointer {
         if length == 0 { overRead(Stream.Failure()) }
     }
 
-    /// Calls the filter with what the program writes, or keeps it until the filter is open or, with `later`, until the next pass. False
-    /// with errno if the bytes are not taken. Under the lock.
+    /// Calls the filter with bytes that the program writes, or queues them until the filter is open or, with `later`, until the next pass.
+    /// Returns false with errno if the bytes are not taken. The caller holds the lock.
     func filter(_ bytes: UnsafePointer<UInt8>, _ length: Int, _ data: OpaquePointer?, later: Bool) -> Bool {
         let isOpen = pointee.state.contains(.filterOpen)
         if isOpen && !later {
@@ -72,19 +72,19 @@ extension StreamPointer {
         return isQueued
     }
 
-    /// Calls the filter with bytes that the program has written. Under the lock.
+    /// Calls the filter with bytes that the program has written. The caller holds the lock.
     private func passOn(_ bytes: UnsafePointer<UInt8>, _ length: Int) {
         guard let write = pointee.filter.write else { return }
-        // What the program has written is no answer, even if the filter opens while it receives.
+        // What the program has written is not an answer, even if the filter opens while it receives.
         let isReceiving = pointee.state.remove(.receiving) != nil
         RUNLOOP_IS_CALLING_OUT_TO_A_STREAM_FILTER_FUNCTION(write, source, bytes, length, pointee.filter.info)
         noteFork()
         if isReceiving { pointee.state.insert(.receiving) }
     }
 
-    /// Calls the filter with the bytes that have waited for it. Under the lock.
+    /// Calls the filter with the bytes that have waited for it. The caller holds the lock.
     func passWaiting() {
-        // A queue of its own, which the filter's functions cannot change meanwhile.
+        // A separate queue, which the filter's functions cannot change meanwhile.
         var waiting = pointee.waiting
         pointee.waiting = WriteQueue()
         waiting.drain { bytes, length in passOn(bytes, length) }
@@ -92,7 +92,7 @@ extension StreamPointer {
         pointee.completions.settle(pointee.queue.position)
     }
 
-    /// The program has ended writing: the filter may say so to its peer. Under the lock.
+    /// Calls the filter's shutdown, as the program has ended writing; the filter may notify its peer. The caller holds the lock.
     func callFilterShutdown() {
         if let shutdown = pointee.filter.shutdown { shutdown(source, pointee.filter.info) }
         noteFork()
@@ -107,7 +107,8 @@ extension StreamPointer {
 
     // MARK: called by the filter
 
-    /// Hands bytes to the program. Takes the lock, like all of these, though a filter that is being called has it already.
+    /// Delivers bytes to the program. Takes the lock, as do all functions of this section, because a filter may also call them while none
+    /// of its own functions is running.
     func deliverFiltered(_ bytes: UnsafePointer<UInt8>, _ length: Int) {
         lock()
         if pointee.state.isDisjoint(with: [.closed, .toldOver]) {
@@ -121,7 +122,7 @@ extension StreamPointer {
         leave()
     }
 
-    /// Hands bytes to the descriptor. False with errno if that has failed.
+    /// Sends bytes to the descriptor. Returns false with errno if that fails.
     func sendFiltered(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
         lock()
         defer { leave() }
@@ -135,24 +136,24 @@ extension StreamPointer {
         return true
     }
 
-    /// How many bytes of answers may be queued while the peer is still read: a peer that asks and does not read would make the queue grow
-    /// without bound.
+    /// The maximum number of bytes of answers that may be queued while the peer is still read. A peer that sends requests and does not read
+    /// would otherwise make the queue grow without limit.
     private static var mostAnswers: Int { 65_536 }
 
-    /// Counts the last `length` queued bytes as the filter's answers; if there are too many, the peer is read no more. Under the lock.
+    /// Counts the last `length` queued bytes as the filter's answers. If there are too many, reading stops. The caller holds the lock.
     private func noteAnswer(_ length: Int) {
         pointee.queue.noteAnswer(length)
         if pointee.queue.answers > Self.mostAnswers { pointee.state.insert(.awaitsReader) }
     }
 
-    /// The queue has shrunk: reads the peer again if few enough answers are left. Under the lock.
+    /// Resumes reading if few enough answers are left after the queue has shrunk. The caller holds the lock.
     func noteReader() {
         if pointee.queue.answers > Self.mostAnswers { return }
         pointee.state.remove(.awaitsReader)
         if pointee.state.contains(.inLoop) { arm() }
     }
 
-    /// The filter and its peer have agreed.
+    /// Opens the filter, which has agreed with its peer.
     func openFilter() {
         lock()
         if pointee.state.contains(.hasFilter) && pointee.state.isDisjoint(with: [.filterOpen, .holdsWrites]) {
@@ -162,11 +163,11 @@ extension StreamPointer {
         leave()
     }
 
-    /// The filter has to wait for its peer before it can be called with what the program writes, or need not wait any more.
+    /// Holds back what the program writes while the filter waits for its peer, or passes it on again.
     func holdWrites(_ holds: Bool) {
         lock()
         if holds {
-            // After a shutdown there is nothing to hold back.
+            // After a shutdown there is nothing left to hold back.
             if pointee.state.contains(.filterOpen) && !pointee.state.contains(.shutdown) {
                 pointee.state.remove(.filterOpen)
                 pointee.state.insert(.holdsWrites)
@@ -177,7 +178,7 @@ extension StreamPointer {
         leave()
     }
 
-    /// The filter is called with what has waited, and what is written from now on.
+    /// Passes on to the filter what has waited, and from now on what is written. The caller holds the lock.
     private func takeWrites() {
         pointee.state.insert(.filterOpen)
         passWaiting()
@@ -187,7 +188,7 @@ extension StreamPointer {
         serveLater()
     }
 
-    /// The filter's peer will send nothing more (success), or the filter has failed.
+    /// Ends reading, as the filter's peer will send nothing more (success), or fails both directions, as the filter has failed.
     func endFilter(_ failure: Stream.Failure) {
         lock()
         if pointee.state.contains(.hasFilter) {
@@ -195,7 +196,7 @@ extension StreamPointer {
                 overRead(failure)
             } else {
                 failBoth(failure)
-                // The filter will not be called with what has waited for it; a stream that is forwarded to this one may rest because of it.
+                // What has waited for the filter is dropped. A stream that is forwarded to this one may have rested because of it.
                 pointee.waiting.free()
                 noteLength()
             }
@@ -204,6 +205,6 @@ extension StreamPointer {
         leave()
     }
 
-    /// Has a loop tell the program. Not needed while the filter receives, because delivering comes next anyway.
+    /// Has a loop report to the program what the filter has done. Not needed while the filter receives, because delivering follows anyway.
     private func tellOfFilter() { if !pointee.state.contains(.receiving) { serveLater() } }
 }

@@ -3,12 +3,12 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-// What one stream receives is written to another. No thread takes the lock of one while it has that of the other: two streams may be
-// forwarded to each other.
+// Forwarding: what one stream receives is written to another. No thread takes the lock of one stream while it holds that of another,
+// because two streams may be forwarded to each other.
 
 extension StreamPointer {
-    /// Forwards what comes from now on to a stream, which may be this one; nil: to none. False with errno if nothing has changed. Any
-    /// thread, without a lock; may call the release of a context.
+    /// Forwards what arrives from now on to a stream, which may be this one, or, with nil, to none. Returns false with errno if nothing has
+    /// changed. Any thread; call without a lock held. May call the release of a context.
     @inline(never)
     func forward(to target: StreamPointer?) -> Bool {
         if let target, !target.beginFeed(self) { return false }
@@ -43,8 +43,8 @@ extension StreamPointer {
         return true
     }
 
-    /// Ends forwarding to `target`, if it has not ended. `shutsDown`: ends writing to the target as well. Any thread, without a lock; may
-    /// close the target, and call the release of a context.
+    /// Ends forwarding to `target`, unless it has ended already; with `shutsDown`, also ends writing to the target. Any thread; call
+    /// without a lock held. May close the target, and call the release of a context.
     @inline(never)
     func endForwarding(to target: StreamPointer, shutsDown: Bool = false) {
         lock()
@@ -61,7 +61,7 @@ extension StreamPointer {
         release(target)
     }
 
-    /// Stops reading a stream without a function, which is not forwarded any more. Under the lock, or before the program has the handle.
+    /// Stops reading a stream that has no callback and is not forwarded. The caller holds the lock, or the program has no handle yet.
     @inline(never)
     func leaveUnread() {
         if pointee.state.contains(.readingOver) { return }
@@ -69,16 +69,16 @@ extension StreamPointer {
         pointee.isUnread = true
     }
 
-    /// Retains the handle of another stream. A stream that is forwarded to itself has no reference to itself.
+    /// Retains the handle of another stream. A stream that is forwarded to itself does not retain itself.
     private func retain(_ other: StreamPointer?) {
         if let other, other != self { RLRetain(UnsafeRawPointer(other.source)) }
     }
 
-    /// Releases the handle that `retain` has retained. Any thread, without a lock; may call the release of a context.
+    /// Releases a handle that `retain` has retained. Any thread; call without a lock held. May call the release of a context.
     private func release(_ other: StreamPointer?) {
         guard let other, other != self else { return }
-        // The other stream may be freed, and then release the stream that it is forwarded to, and so on. However long that chain is, the
-        // stack is large enough: each stream is ended when the end of the one before has returned.
+        // The other stream may be freed, and then release the stream that it is forwarded to, and so on. To keep the stack small however
+        // long the chain is, each stream is ended only after the function that ends the previous one has returned.
         let thread = linux_this_stream_thread().unsafelyUnwrapped
         thread.pointee.collects = 1
         RLRelease(UnsafeRawPointer(other.source))
@@ -93,7 +93,7 @@ extension StreamPointer {
         thread.pointee.drains = 0
     }
 
-    /// If `release` has freed the handle on this thread, has it end the stream later, and returns true. Any thread.
+    /// If `release` is freeing the handle on this thread, has it end the stream later and returns true. Any thread.
     func isCollected() -> Bool {
         let thread = linux_this_stream_thread().unsafelyUnwrapped
         if thread.pointee.collects == 0 { return false }
@@ -102,11 +102,11 @@ extension StreamPointer {
         return true
     }
 
-    /// Writes a piece to the target. False if the target does not take it, which ends the forwarding. On the loop's thread, in `deliver`;
-    /// under the lock, which it releases meanwhile.
+    /// Writes bytes to the target. If the target does not take them, ends forwarding and returns false. Loop thread only, in `deliver`. The
+    /// caller holds the lock, which is released meanwhile.
     func pass(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
         guard let target = pointee.target else { return false }
-        // Before the target can say that it has room again.
+        // Set before the target can report that it has room again.
         pointee.state.insert(.held)
         retain(target)
         unlock()
@@ -118,7 +118,7 @@ extension StreamPointer {
         return taking != .refused
     }
 
-    /// Continues to read, as the target has room again. Any thread, without a lock.
+    /// Continues to read, as the target has room again. Any thread; call without a lock held.
     private func goOn() {
         lock()
         pointee.state.remove(.held)
@@ -130,11 +130,11 @@ extension StreamPointer {
 // MARK: the target
 
 extension StreamPointer {
-    /// What a target has done with a piece: taken it; taken it, with the queue full now; refused it.
+    /// What a target has done with bytes: taken them; taken them, which has filled its queue; refused them.
     private enum Taking { case taken, full, refused }
 
-    /// Makes `feeder` the stream that is forwarded to this one. False with errno if nothing can be written to this stream, or another one
-    /// is forwarded to it. Any thread.
+    /// Makes `feeder` the stream that is forwarded to this one. Returns false with errno if nothing can be written to this stream, or if
+    /// another stream is forwarded to it. Any thread.
     private func beginFeed(_ feeder: StreamPointer) -> Bool {
         lock()
         defer { leave() }
@@ -147,7 +147,7 @@ extension StreamPointer {
         return true
     }
 
-    /// Forgets the feeder, if it is this one. Any thread, without a lock.
+    /// Forgets the feeder, if it is `feeder`. Any thread; call without a lock held.
     private func endFeed(_ feeder: StreamPointer) {
         lock()
         let isFed = pointee.feeder == feeder
@@ -157,7 +157,7 @@ extension StreamPointer {
         release(held)
     }
 
-    /// Writes bytes of the feeder. If the queue is full after that, the feeder rests until there is room. Any thread.
+    /// Writes bytes of the feeder. If the queue is full afterwards, the feeder rests until there is room. Any thread.
     private func take(_ bytes: UnsafePointer<UInt8>, _ length: Int, of feeder: StreamPointer) -> Taking {
         lock()
         defer { leave() }
@@ -171,20 +171,21 @@ extension StreamPointer {
         return .full
     }
 
-    /// Has the program, or the feeder, told when the queue has shrunk. Under the lock.
+    /// Has the program or the feeder notified when the queue has shrunk. The caller holds the lock.
     func awaitRoomInQueue() {
         pointee.state.insert(.full)
         pointee.state.remove(.tellsRoom)
     }
 
-    /// Returns the feeder if its reading rests, with the reference to its handle, which the caller releases. Under the lock.
+    /// Returns the feeder if its reading rests, together with the reference to its handle, which the caller releases. The caller holds the
+    /// lock.
     func takeHeldFeeder() -> StreamPointer? {
         if !pointee.holdsFeeder { return nil }
         pointee.holdsFeeder = false
         return pointee.feeder
     }
 
-    /// Has the feeder go on if its reading rests. Under the lock, which it releases meanwhile.
+    /// Lets the feeder continue if its reading rests. The caller holds the lock, which is released meanwhile.
     func resumeFeeder() {
         guard let feeder = takeHeldFeeder() else { return }
         unlock()
@@ -192,7 +193,7 @@ extension StreamPointer {
         lock()
     }
 
-    /// Has a feeder from `takeHeldFeeder` go on. Any thread, without a lock.
+    /// Lets a feeder that `takeHeldFeeder` has returned continue. Any thread; call without a lock held.
     func resume(feeder: StreamPointer) {
         feeder.goOn()
         release(feeder)
@@ -202,8 +203,9 @@ extension StreamPointer {
 // MARK: both directions
 
 extension StreamPointer {
-    /// Forwards two streams, or one and itself, to each other until they are closed, which they are together. False with errno if they
-    /// are not; an earlier forwarding of this stream may have ended then. Any thread, without a lock; may call the release of a context.
+    /// Forwards two streams, or one stream and itself, to each other until they are closed, which happens to both together. Returns false
+    /// with errno if they are not forwarded; an earlier forwarding of this stream may then have ended. Any thread; call without a lock
+    /// held. May call the release of a context.
     func forwardBoth(_ other: StreamPointer) -> Bool {
         if !beginPartnership(other) { return false }
         if other == self ? forward(to: self) : joinBoth(other) { return true }
@@ -211,7 +213,7 @@ extension StreamPointer {
         return false
     }
 
-    /// The rest of `forwardBoth` for two different streams. False with errno if they do not become partners.
+    /// The rest of `forwardBoth` for two different streams. Returns false with errno if they do not become partners.
     private func joinBoth(_ other: StreamPointer) -> Bool {
         if !other.beginPartnership(self) { return false }
         if forward(to: other) {
@@ -222,7 +224,7 @@ extension StreamPointer {
         return false
     }
 
-    /// Makes `other` the partner, and retains its handle. False with errno if the stream is closed, or has a partner.
+    /// Makes `other` the partner and retains its handle. Returns false with errno if the stream is closed or has a partner.
     @inline(never)
     private func beginPartnership(_ other: StreamPointer) -> Bool {
         lock()
@@ -236,7 +238,7 @@ extension StreamPointer {
         return true
     }
 
-    /// Undoes `beginPartnership`.
+    /// Undoes `beginPartnership`, unless `other` is no longer the partner.
     @inline(never)
     private func endPartnership(_ other: StreamPointer) {
         lock()
@@ -246,19 +248,20 @@ extension StreamPointer {
         if isSo { release(other) }
     }
 
-    /// Closes the partner of this stream, which is closed, once its bytes are written, and releases its handle. Any thread, without a lock.
+    /// Closes the partner of this stream, which is closed itself, once the partner's bytes are written, and releases its handle. Any
+    /// thread; call without a lock held.
     @inline(never)
     func close(partner: StreamPointer) {
         if partner != self { partner.closeWhenWritten() }
         release(partner)
     }
 
-    /// After one direction of a stream with a partner has ended or failed: closes the stream if the other one is over, too, or after a
-    /// failure. Under the lock, in a call of a loop.
+    /// Closes a stream that has a partner, after one of its directions has failed, or has ended while the other is over, too. Called by a
+    /// loop; the caller holds the lock.
     @inline(never)
     func closeWithPartner() {
         if pointee.partner == nil { return }
-        // At the end of the input, what the partner receives is still written here until the partner has ended, too.
+        // After the end of the input, what the partner receives is still written here until the partner has ended, too.
         let isEnd = pointee.readFailure.result == RLStreamResult(kRLStreamSuccess) && !pointee.state.contains(.writingFailed)
         if !isEnd || pointee.state.contains(.shutdown) { closeWhenWritten() }
     }

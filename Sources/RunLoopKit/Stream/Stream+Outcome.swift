@@ -3,9 +3,9 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-// What becomes of the bytes that were to be written: the program is told that they were, that there is room again, or that they failed.
+// The outcome of writing, as reported to the program: bytes were written, there is room again, or writing has failed.
 extension StreamPointer {
-    /// Whether `tellWritten` has something to tell. Under the lock.
+    /// Whether `tellWritten` has something to report. The caller holds the lock.
     var hasNews: Bool {
         if pointee.state.isDisjoint(with: [.tellsRoom, .hasCompletions]) { return false }
         return pointee.state.contains(.tellsRoom) || hasDueCompletion
@@ -16,19 +16,20 @@ extension StreamPointer {
         return pointee.state.contains(.writingFailed) || pointee.completions.isDue(pointee.queue.consumed)
     }
 
-    /// The queue may have shrunk so far that the program is to be told. Under the lock.
+    /// Checks whether the queue has shrunk so far that the program is to be notified. The caller holds the lock.
     func noteLength() {
         if !pointee.state.contains(.full) || queued > pointee.highWaterMark / 2 { return }
         pointee.state.remove(.full)
         pointee.state.insert(.tellsRoom)
     }
 
-    /// Calls the functions that are due now, then tells of room. Under the lock, which it releases meanwhile.
+    /// Calls the completions that are due now, then reports room in the queue. The caller holds the lock, which is released during
+    /// callbacks.
     func tellWritten() {
         var left = pointee.completions.count
-        // If the stream was closed, the function that closes it calls the completions.
+        // If the stream was closed, the function that closed it calls the completions.
         while hasDueCompletion && !pointee.state.contains(.closed) {
-            // A function may flush again: the loop serves others in between.
+            // A completion may flush again: it is called in the next pass, after the loop has served others.
             if left == 0 {
                 serveLater()
                 break
@@ -48,7 +49,7 @@ extension StreamPointer {
         if !pointee.state.contains(.writingFailed) { tell(kRLStreamEventCanAcceptBytes) }
     }
 
-    /// Calls the completions that a closed stream still has; `handle` is passed to them. Without the lock.
+    /// Calls the completions that a closed stream still has, and passes them `handle`. Call without the lock held.
     func tellCancelled(_ handle: OpaquePointer?) {
         while true {
             lock()
@@ -62,7 +63,7 @@ extension StreamPointer {
         }
     }
 
-    /// Tells that writing has failed. Under the lock, which it releases meanwhile.
+    /// Reports that writing has failed. The caller holds the lock, which is released during the callback.
     func tellWriteFailure() {
         pointee.state.remove(.tellsWriteFailure)
         tell(kRLStreamEventErrorOccurred, pointee.writeFailure)
@@ -71,7 +72,7 @@ extension StreamPointer {
 
     // MARK: failure
 
-    /// Nothing can be written any more: the program is told by a loop. Leaves errno as it was. Under the lock.
+    /// Fails writing, and has a loop report it to the program. Preserves errno. The caller holds the lock.
     func failWriting(_ error: Int32) {
         if !pointee.state.contains(.writingFailed) { pointee.state.insert(.tellsWriteFailure) }
         refuseWriting(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: error))
@@ -79,7 +80,7 @@ extension StreamPointer {
         preservingSystemError { serveLater() }
     }
 
-    /// Neither direction goes on. If reading has ended before, the failure is told as that of writing. Under the lock.
+    /// Fails both directions. If reading had already ended, the failure is reported as that of writing. The caller holds the lock.
     func failBoth(_ failure: Stream.Failure) {
         if pointee.state.contains(.readingOver) && !pointee.state.contains(.writingFailed) { pointee.state.insert(.tellsWriteFailure) }
         overRead(failure)
@@ -87,12 +88,12 @@ extension StreamPointer {
         refuseWriting(failure)
     }
 
-    /// Takes no more bytes from now on; `failure` is what completions are told. Under the lock.
+    /// Refuses writes from now on, and passes `failure` to completions. The caller holds the lock.
     func refuseWriting(_ failure: Stream.Failure) {
         if pointee.state.insert(.writingFailed).inserted { pointee.writeFailure = failure }
     }
 
-    /// Drops what was to be written, and lets the feeder go on. Under the lock.
+    /// Drops what was to be written, and lets the feeder continue. The caller holds the lock.
     private func dropQueue() {
         pointee.queue.free()
         pointee.waiting.free()
@@ -102,7 +103,7 @@ extension StreamPointer {
         if pointee.holdsFeeder { pointee.state.insert(.tellsRoom) }
     }
 
-    /// Both directions have failed: the program is told by a loop. Under the lock.
+    /// Fails both directions, and has a loop report it to the program. No effect on a closed stream. The caller holds the lock.
     func fail(_ failure: Stream.Failure) {
         if pointee.state.contains(.closed) { return }
         pointee.state.remove(.connecting)

@@ -6,21 +6,22 @@ import CRunLoopKit
 extension StreamPointer {
     // MARK: called by a loop
 
-    /// The watch has found the descriptor ready. On the loop's thread; calls the client.
+    /// Serves the stream, as the watch has found its descriptor ready. Loop thread only; calls user code.
     func serveDescriptor(_ types: UInt) {
         lock()
-        // The stream may have left its loops meanwhile, and its handle may be gone.
+        // The stream may have left its loops in the meantime, and its handle may have been freed.
         if !pointee.state.contains(.inLoop) { return unlock() }
         serveLocked(types)
     }
 
-    /// Does what there is to do, but for what the watch reports. On the loop's thread; calls the client.
+    /// Serves the stream for reasons other than its descriptor, when the handle was signalled. Loop thread only; calls user code.
     func serve() {
         lock()
         serveLocked(0)
     }
 
-    /// Does what there is to do. `types`: what the watch has reported. Under the lock, which it releases.
+    /// Does everything that is to be done for the stream. `types` is what the watch has reported. The caller holds the lock; this function
+    /// releases it.
     private func serveLocked(_ types: UInt) {
         if let service = StreamService.begin(self) {
             serve(service, types)
@@ -32,7 +33,7 @@ extension StreamPointer {
         endService()
     }
 
-    /// The body of `serveLocked`. Under the lock, which it releases meanwhile.
+    /// The body of `serveLocked`. The caller holds the lock, which is released during callbacks.
     private func serve(_ service: StreamServicePointer, _ types: UInt) {
         pointee.services += 1
         if types & UInt(kRLFileDescriptorWriteCallBack) != 0 { roomIsThere() }
@@ -48,7 +49,7 @@ extension StreamPointer {
         deliver(service)
         if hasNews { tellWritten() }
         if pointee.state.contains(.tellsWriteFailure) {
-            // What the peer has sent before comes first, unless it sends on and on.
+            // What the peer sent earlier comes first, unless the peer keeps sending.
             if foundBytes && pointee.failureDelay > 0 {
                 pointee.failureDelay -= 1
                 serveLater()
@@ -62,7 +63,7 @@ extension StreamPointer {
         arm()
     }
 
-    /// Cleans up after a call that will never return, since the thread has ended in it. Without the lock.
+    /// Cleans up after a call that will never return, because the thread has ended in it. Call without the lock held.
     func abandon(_ service: StreamServicePointer) {
         lock()
         pointee.state.remove(.held)
@@ -72,8 +73,8 @@ extension StreamPointer {
         endService()
     }
 
-    /// Ends a call: closes the stream in the state `closesNext`, and gives up the handle if it has left its loops meanwhile. Under the
-    /// lock, which it releases.
+    /// Ends a call by a loop: closes a stream in the state `closesNext`, and gives up the handle if it has left its loops in the meantime.
+    /// The caller holds the lock; this function releases it.
     private func endService() {
         if pointee.state.contains(.closesNext) {
             unlock()
@@ -89,20 +90,20 @@ extension StreamPointer {
 
     // MARK: reading
 
-    /// Whether the descriptor is to be read when it is ready. Under the lock.
+    /// Whether the descriptor is to be read when it is ready. The caller holds the lock.
     var wantsToRead: Bool { wantsToRead(unless: [.closed, .connecting, .readingOver, .delivering, .awaitsReader]) }
 
-    /// Whether the descriptor is to be read when it is ready, after the call that delivers. Under the lock.
+    /// Whether the descriptor is to be read when it is ready, once no call is delivering. The caller holds the lock.
     var wantsToReadLater: Bool { wantsToRead(unless: [.closed, .connecting, .readingOver, .awaitsReader]) }
 
     @inline(__always)
     private func wantsToRead(unless states: Stream.State) -> Bool {
         if !pointee.state.isDisjoint(with: states) { return false }
-        // A filter that holds writes back needs its peer's bytes: what it delivers waits for the program.
+        // A filter that holds back writes needs its peer's bytes. What it delivers waits until the program reads again.
         return pointee.state.isDisjoint(with: [.paused, .held, .stuck]) || pointee.state.contains(.holdsWrites)
     }
 
-    /// Reads once. True if bytes have come. Under the lock; may call the filter.
+    /// Reads once. Returns whether bytes were read. The caller holds the lock; may call the filter.
     private func read(_ service: StreamServicePointer) -> Bool {
         if !wantsToRead { return false }
         let hasFilter = pointee.state.contains(.hasFilter)
@@ -133,15 +134,16 @@ extension StreamPointer {
         return count > 0
     }
 
-    /// Ends reading; `failure` says why, with success for the end of the input. No effect if reading has ended. Under the lock.
+    /// Ends reading because of `failure`, which is success at the end of the input. No effect if reading has ended. The caller holds the
+    /// lock.
     func overRead(_ failure: Stream.Failure) {
         if pointee.state.insert(.readingOver).inserted { pointee.readFailure = failure }
     }
 
     // MARK: delivering
 
-    /// Tells that the stream is open, calls the client with each piece that is complete, then tells of the end. One thread at a time, and
-    /// not in a run that is nested in such a call. Under the lock, which it releases meanwhile.
+    /// Reports that the stream is open, calls the client with each complete chunk, then reports the end. Only one thread at a time does so,
+    /// and no run that is nested in such a callback. The caller holds the lock, which is released during callbacks.
     private func deliver(_ service: StreamServicePointer) {
         if pointee.state.contains(.delivering) { return }
         pointee.state.insert(.delivering)
@@ -153,16 +155,16 @@ extension StreamPointer {
         if pointee.state.contains(.readingOver) {
             keepRest(service)
             if isOver && pointee.state.contains(.tellsWriteFailure) { tellWriteFailure() }
-            // The program may have paused the stream in that call.
+            // The program may have paused the stream in that callback.
             if isOver { tellOver() }
         }
         stopDelivering(service)
     }
 
-    /// Whether it is time to tell the program that reading has ended or failed. Under the lock.
+    /// Whether it is time to report to the program that reading has ended or failed. The caller holds the lock.
     private var isOver: Bool {
         if !pointee.state.contains(.readingOver) || pointee.state.contains(.toldOver) { return false }
-        // What a filter has delivered comes before its failure.
+        // What a filter has delivered is passed on before its failure is reported.
         if hasFailedReading {
             return bufferedCount == 0 || !pointee.state.contains(.hasFilter) || pointee.state.isDisjoint(with: [.paused, .held])
         }
@@ -171,11 +173,11 @@ extension StreamPointer {
 
     private var hasFailedReading: Bool { pointee.readFailure.result != RLStreamResult(kRLStreamSuccess) }
 
-    /// How many bytes are in the buffer.
+    /// The number of bytes in the buffer. The caller holds the lock.
     private var bufferedCount: Int { pointee.state.contains(.usesBuffer) ? pointee.buffer.count : 0 }
 
-    /// Delivers the next piece to the program, the target or a new filter. False if nothing can be delivered. Under the lock, which it
-    /// releases meanwhile.
+    /// Delivers the next chunk to the program, the target or a new filter. Returns false if nothing can be delivered. The caller holds the
+    /// lock, which is released during callbacks.
     private func deliverPiece(_ service: StreamServicePointer) -> Bool {
         if service.pointee.restLength == 0 && bufferedCount > 0 { lendBuffer(to: service) }
         guard service.pointee.restLength > 0, let rest = service.pointee.rest else { return false }
@@ -187,7 +189,7 @@ extension StreamPointer {
         if pointee.state.contains(.forwards) {
             service.pointee.restLength = 0
             if pass(rest, length) || pointee.state.contains(.closed) { return true }
-            // What was not taken is the program's.
+            // What the target did not take goes to the program.
             service.pointee.restLength = length
         }
         if pointee.state.contains(.hasRule) { return deliverPieceByRule(service) }
@@ -196,7 +198,7 @@ extension StreamPointer {
         return true
     }
 
-    /// `deliverPiece` for a program that has set a rule; also tells it if a piece is too long.
+    /// As `deliverPiece`, for a program that has set a rule. Also reports a chunk that is too long.
     @inline(never)
     private func deliverPieceByRule(_ service: StreamServicePointer) -> Bool {
         guard let rest = service.pointee.rest else { return false }
@@ -204,7 +206,7 @@ extension StreamPointer {
         switch pointee.rule.next(rest, service.pointee.restLength, isAtEnd: isAtEnd) {
         case .incomplete:
             if pointee.buffer.count == 0 { return false }
-            // A filter has delivered more meanwhile.
+            // A filter has delivered more in the meantime.
             keepRest(service)
         case .tooLong:
             pointee.state.insert(.stuck)
@@ -217,7 +219,8 @@ extension StreamPointer {
         return true
     }
 
-    /// Moves the buffer into the call that delivers, so that a piece stays in place while the client has it, whatever comes meanwhile.
+    /// Moves the buffer into the call that delivers, so that a chunk stays in place during the callback, even if more bytes arrive. The
+    /// caller holds the lock.
     private func lendBuffer(to service: StreamServicePointer) {
         service.pointee.lent.free()
         service.pointee.lent = pointee.buffer
@@ -228,7 +231,8 @@ extension StreamPointer {
         pointee.state.remove(.usesBuffer)
     }
 
-    /// Passes the undelivered rest to a filter that the program has set in the call: the program has not seen these bytes.
+    /// Passes the undelivered rest to a filter that the program has set in the callback. The program has not seen these bytes. The caller
+    /// holds the lock.
     private func receiveRest(_ service: StreamServicePointer) {
         guard service.pointee.restLength > 0, let rest = service.pointee.rest else { return }
         let length = service.pointee.restLength
@@ -236,7 +240,8 @@ extension StreamPointer {
         receive(rest, length)
     }
 
-    /// Keeps what was not delivered in the stream's buffer, before what has come meanwhile; a new filter gets it instead.
+    /// Puts undelivered bytes back into the stream's buffer, in front of those that arrived in the meantime, or passes them to a new
+    /// filter. The caller holds the lock.
     private func keepRest(_ service: StreamServicePointer) {
         if service.pointee.restLength > 0 && pointee.state.contains(.hasFilter) && !service.pointee.isOfFilter { receiveRest(service) }
         let length = service.pointee.restLength
@@ -254,7 +259,7 @@ extension StreamPointer {
         lent.free()
     }
 
-    /// Keeps the undelivered rest, and lets other calls deliver. Under the lock.
+    /// Keeps the undelivered rest and allows other calls to deliver. The caller holds the lock.
     private func stopDelivering(_ service: StreamServicePointer) {
         if service.pointee.restLength > 0 || service.pointee.lent.count > 0 { keepRest(service) }
         if !service.pointee.delivers { return }
@@ -264,11 +269,12 @@ extension StreamPointer {
             pointee.buffer.shrink()
             if pointee.buffer.count == 0 { pointee.state.remove(.usesBuffer) }
         }
-        // After an error, or the end, the call or another thread may have asked for what is left.
+        // After an error or the end, the callback or another thread may have requested what is left.
         if pointee.state.remove(.readsOn) != nil && pointee.state.contains(.toldOver) { readOn() }
     }
 
-    /// Tells the program that reading has ended or failed, and ends the forwarding. Under the lock, which it releases meanwhile.
+    /// Reports to the program that reading has ended or failed, and ends forwarding. The caller holds the lock, which is released
+    /// meanwhile.
     private func tellOver() {
         pointee.state.insert(.toldOver)
         if let target = pointee.target {
@@ -284,7 +290,7 @@ extension StreamPointer {
         closeWithPartner()
     }
 
-    /// Calls the client, unless the stream was closed. Under the lock, which it releases meanwhile.
+    /// Calls the client, unless the stream is closed. The caller holds the lock, which is released during the callback.
     func tell(_ type: Int, _ failure: Stream.Failure = Stream.Failure(), _ bytes: UnsafePointer<UInt8>? = nil, _ length: Int = 0) {
         guard let callout = pointee.callout, !pointee.state.contains(.closed) else { return }
         var event = RLStreamEvent(
@@ -295,9 +301,9 @@ extension StreamPointer {
         lock()
     }
 
-    // MARK: what the program asks for
+    // MARK: called by the program
 
-    /// Delivers no more until `resume`. Any thread.
+    /// Stops reading and delivering until `resume`. Any thread.
     func pause() {
         lock()
         pointee.state.insert(.paused)
@@ -314,7 +320,7 @@ extension StreamPointer {
         unlock()
     }
 
-    /// Calls `change` to change the rule for the next pieces. Returns its result; false: the rule is as it was. Any thread.
+    /// Calls `change` to change the rule for the next chunks, and returns its result; false means that the rule is unchanged. Any thread.
     func setRule(_ change: (inout ReadRule) -> Bool) -> Bool {
         lock()
         defer { unlock() }
@@ -325,7 +331,7 @@ extension StreamPointer {
         return true
     }
 
-    /// Continues to read and deliver if nothing prevents that any more. Under the lock.
+    /// Continues to read and deliver if nothing prevents it any longer. The caller holds the lock.
     func readOn() {
         if pointee.state.contains(.delivering) {
             pointee.state.insert(.readsOn)

@@ -4,11 +4,11 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-// The idle limit, and that of connecting. Bytes only note the time; a timer in each loop looks at it when it fires, and is set to what
-// is left then.
+// The idle limit, and the time limit of connecting. Reads and writes only record the time. A timer in each loop checks it when it fires,
+// and is then set to the time that is left.
 
 extension StreamPointer {
-    /// Sets the idle limit; 0: none. Any thread.
+    /// Sets the idle limit in seconds; 0: none. Any thread.
     func setIdleLimit(_ seconds: Double) {
         lock()
         pointee.idleLimit = seconds
@@ -18,11 +18,12 @@ extension StreamPointer {
         leave()
     }
 
-    /// Bytes were read or written. Under the lock.
+    /// Records the time of a read or write. The caller holds the lock.
     @inline(never)
     func noteActivity() { pointee.lastActivity = linux_monotonic_time() }
 
-    /// Fails a stream that was idle for too long, tries the next address of one that connects, and sets the timers. Under the lock.
+    /// Fails a stream that was idle for too long, tries the next address of one that is connecting, and sets the timers. The caller holds
+    /// the lock.
     func checkTime() {
         if pointee.state.contains(.closed) { return }
         var left = tryAddresses()
@@ -42,10 +43,10 @@ extension StreamPointer {
         setTimers(left)
     }
 
-    /// In seconds, until the stream has been idle for too long. Under the lock.
+    /// The time in seconds until the stream has been idle for too long. The caller holds the lock.
     private var timeLeft: Double { pointee.idleLimit - Double(linux_monotonic_time() &- pointee.lastActivity) * 1e-9 }
 
-    /// Whether the descriptor is ready, and the loop has not come to it: the program was slow, not the peer. Under the lock.
+    /// Whether the descriptor is ready and the loop has not served it yet: the program was slow, not the peer. The caller holds the lock.
     private var isReady: Bool {
         var events: Int32 = 0
         if wantsToReadLater { events |= POLLIN }
@@ -53,7 +54,7 @@ extension StreamPointer {
         return events != 0 && linux_is_ready(pointee.descriptor, Int16(events)) != 0
     }
 
-    /// Has the timer of each loop fire in `delay` seconds; infinity: never. Fails the stream if out of memory. Under the lock.
+    /// Has the timer of each loop fire in `delay` seconds; infinity: never. Fails the stream if out of memory. The caller holds the lock.
     private func setTimers(_ delay: Double) {
         var context = RLRunLoopTimerContext()
         context.info = UnsafeMutableRawPointer(self)
@@ -68,7 +69,7 @@ extension StreamPointer {
         if !isSet { failWithoutMemory() }
     }
 
-    /// Takes one of `references`, which `dropMemory` gives up. Any thread.
+    /// Adds one of `references`, which `dropMemory` gives up. Returns the memory. Any thread.
     func retainMemory() -> UnsafeRawPointer {
         pointee.references.add(1, ordering: .relaxed)
         return UnsafeRawPointer(self)

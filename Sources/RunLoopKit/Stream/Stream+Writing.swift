@@ -4,20 +4,20 @@ import CRunLoop
 import CRunLoopKit
 
 extension StreamPointer {
-    /// How many bytes wait. Under the lock.
+    /// The number of bytes that wait to be written. The caller holds the lock.
     var queued: Int { pointee.queue.count + pointee.waiting.count }
 
-    /// How many bytes wait. Any thread.
+    /// The number of bytes that wait to be written. Any thread.
     var queuedNow: Int {
         lock()
         defer { leave() }
         return queued
     }
 
-    // MARK: what the program asks for
+    // MARK: called by the program
 
-    /// Writes bytes, or those of `data`, or only queues them (`later`); without bytes, writes what `later` has queued. False with errno if
-    /// they are not taken. Any thread.
+    /// Writes bytes, or with `later` only queues them; without bytes, writes what `later` has queued. If the bytes are those of `data`, it
+    /// is retained instead of copying them. Returns false with errno if they are not taken. Any thread.
     func write(_ bytes: UnsafePointer<UInt8>?, _ length: Int, _ data: OpaquePointer? = nil, later: Bool) -> Bool {
         lock()
         if let bytes, length > 0, !later, pointee.state.isDisjoint(with: .mattersToWriting) {
@@ -42,15 +42,15 @@ extension StreamPointer {
         return isTaken
     }
 
-    /// Why nothing can be written; nil if it can. Under the lock.
+    /// The errno value that says why nothing can be written; nil if bytes can be written. The caller holds the lock.
     var refusal: Int32? {
         if pointee.state.contains(.closed) { return EBADF }
         if pointee.state.contains(.writingFailed) { return pointee.writeFailure.number }
         return pointee.state.contains(.shutdown) ? EPIPE : nil
     }
 
-    /// Has `callout` called once all that the program has written so far is written to the descriptor, or cannot be. False with errno if
-    /// it will not be called. Any thread.
+    /// Has `callout` called once everything that the program has written so far is written to the descriptor, or cannot be. Returns false
+    /// with errno if it will not be called. Any thread.
     func flush(_ callout: @escaping RLStreamFlushCallBack, _ info: UnsafeMutableRawPointer?) -> Bool {
         lock()
         defer { leave() }
@@ -80,8 +80,8 @@ extension StreamPointer {
         leave()
     }
 
-    /// Ends writing, and closes the stream once everything is written, or nothing can be. Any thread. With the lock already taken, the
-    /// outer call closes the stream when it ends.
+    /// Ends writing, and closes the stream once everything is written, or nothing can be. Any thread. If the thread already holds the lock,
+    /// the outer call closes the stream at its end.
     func closeWhenWritten() {
         lock()
         if !pointee.state.contains(.closed) {
@@ -92,7 +92,7 @@ extension StreamPointer {
         leave()
     }
 
-    /// Any thread.
+    /// Sets the high-water mark. Any thread.
     func setHighWaterMark(_ length: Int) {
         lock()
         pointee.highWaterMark = length
@@ -101,8 +101,8 @@ extension StreamPointer {
         unlock()
     }
 
-    /// Whether the queue is below its high-water mark. If it is not, the program is told when it has shrunk. False also if nothing can be
-    /// written any more. Any thread.
+    /// Whether the queue is below its high-water mark; false also if nothing can be written any more. If the queue is not below the mark,
+    /// the program is notified when it has shrunk. Any thread.
     var canAccept: Bool {
         lock()
         defer { leave() }
@@ -115,8 +115,8 @@ extension StreamPointer {
 
     // MARK: the descriptor
 
-    /// Writes bytes to the descriptor, after any filter, and queues what does not fit. False with errno if they are not taken. Under the
-    /// lock.
+    /// Writes bytes, which have passed the filter if there is one, to the descriptor, and queues those that do not fit. Returns false with
+    /// errno if they are not taken. The caller holds the lock.
     func send(_ bytes: UnsafePointer<UInt8>, _ length: Int, _ data: OpaquePointer? = nil, later: Bool) -> Bool {
         var sent = 0
         let mayWrite = pointee.state.isDisjoint(with: [.awaitingRoom, .connecting])
@@ -137,19 +137,19 @@ extension StreamPointer {
         return true
     }
 
-    /// Has the queue written in the next pass. Under the lock.
+    /// Has the queue written in the next pass. The caller holds the lock.
     func flushNextPass() {
         if pointee.state.insert(.flushLater).inserted { serveLater() }
     }
 
-    /// Writes as many of these bytes as fit, and returns how many; -1 with errno if that has failed. Under the lock.
+    /// Writes as many of these bytes as fit, and returns how many; -1 with errno on failure. The caller holds the lock.
     private func writeDirectly(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Int {
         var part = iovec(iov_base: UnsafeMutableRawPointer(mutating: bytes), iov_len: length)
         return writeParts(&part, 1)
     }
 
-    /// Writes the queue, and then as many of these bytes as fit, and returns how many of these; -1 with errno if that has failed. Under
-    /// the lock.
+    /// Writes the queue and then as many of these bytes as fit, and returns how many of these were written; -1 with errno on failure. The
+    /// caller holds the lock.
     private func writeNow(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Int {
         withParts { parts in
             let number = pointee.queue.gather(UnsafeMutableBufferPointer(rebasing: parts[..<(parts.count - 1)]))
@@ -165,7 +165,7 @@ extension StreamPointer {
         }
     }
 
-    /// Writes the queue until it is empty, or there is no room, or writing has failed. Under the lock.
+    /// Writes the queue until it is empty, there is no more room, or writing fails. The caller holds the lock.
     func flushQueue() {
         if !pointee.state.isDisjoint(with: [.awaitingRoom, .connecting, .closed]) { return }
         let isEmpty = withParts { parts in
@@ -187,7 +187,7 @@ extension StreamPointer {
         finishShutdown()
     }
 
-    /// Drops the first bytes of the queue, which have been written. Under the lock.
+    /// Removes the first bytes of the queue, which have been written. The caller holds the lock.
     private func consume(_ length: Int) {
         pointee.queue.consume(length)
         if pointee.state.contains(.awaitsReader) { noteReader() }
@@ -203,8 +203,8 @@ extension StreamPointer {
         return length
     }
 
-    /// Writes once. Returns how many bytes were written, 0 if there is no room; -1 with errno after an error, with which writing has
-    /// failed.
+    /// Writes once. Returns the number of bytes written, 0 if there is no room. On an error, fails writing and returns -1 with errno. The
+    /// caller holds the lock.
     private func writeParts(_ parts: UnsafeMutablePointer<iovec>?, _ number: Int) -> Int {
         let isSocket: Int32 = pointee.isSocket ? 1 : 0
         while true {
@@ -221,14 +221,14 @@ extension StreamPointer {
         }
     }
 
-    /// Has the watch call when there is room to write, or when connecting has ended. Without a watch (closed, or no descriptor yet) only
-    /// notes it. Under the lock.
+    /// Has the watch report when there is room to write or when connecting has ended. Without a watch (the stream is closed or has no
+    /// descriptor yet), only records that. The caller holds the lock.
     private func awaitRoom() {
         pointee.state.insert(.awaitingRoom)
         if let watch = pointee.watch { RLFileDescriptorEnableCallBacks(watch, UInt(kRLFileDescriptorWriteCallBack)) }
     }
 
-    /// The watch reports that there is room, or that connecting has ended. Under the lock.
+    /// Writes the queue, as the watch has reported room, or completes connecting. The caller holds the lock.
     func roomIsThere() {
         pointee.state.remove(.awaitingRoom)
         if pointee.state.contains(.connecting) {
@@ -241,7 +241,7 @@ extension StreamPointer {
         flushQueue()
     }
 
-    /// Has a loop tell how connecting ended, even if it has ended already. Called before the program has the handle.
+    /// Has a loop report the outcome of connecting, even if connecting is already complete. Called before the program has the handle.
     func noteConnecting() {
         if linux_has_peer(pointee.descriptor) == 0 {
             pointee.state.formUnion([.connecting, .awaitingRoom])
@@ -251,18 +251,18 @@ extension StreamPointer {
         }
     }
 
-    /// Writes what `later` has left in the queue. Under the lock.
+    /// Writes what `later` has queued. The caller holds the lock.
     func flushAppended() {
         if pointee.state.remove(.flushLater) == nil { return }
         if pointee.state.contains(.filterOpen) { passWaiting() }
         flushQueue()
     }
 
-    /// Once the program has ended writing and everything is written, tells the peer; a descriptor that can only be written is closed next.
-    /// Under the lock.
+    /// If the program has ended writing and everything is written, notifies the peer; a descriptor that can only be written is closed
+    /// instead. The caller holds the lock.
     func finishShutdown() {
         if !pointee.state.contains(.shutdown) || queued > 0 || !pointee.state.isDisjoint(with: [.connecting, .closed]) { return }
-        // A filter that is not open has not yet talked to its peer.
+        // A filter that is not open has not agreed with its peer yet, and will still send.
         let awaitsFilter = pointee.state.contains(.hasFilter) && pointee.state.isDisjoint(with: [.filterOpen, .writingFailed])
         if awaitsFilter || !pointee.state.insert(.shutdownDone).inserted { return }
         if pointee.isSocket {

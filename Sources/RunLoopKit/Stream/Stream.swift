@@ -4,77 +4,77 @@ import CRunLoop
 import CRunLoopKit
 import Synchronization
 
-/// An RLStream: a descriptor with a queue of what is to be written and a buffer of what was read.
+/// An RLStream: a descriptor with a queue of bytes to be written and a buffer of bytes that were read.
 ///
-/// The handle is a version-0 source, which delivers what does not come from the descriptor. The descriptor has an RLFileDescriptor (the
-/// watch), whose source follows the handle into every mode. All `var` fields are guarded by the stream's lock unless they say otherwise. No
-/// function of the program but a filter's is called with the lock held.
+/// The handle is a version-0 source, from which everything is delivered that does not come directly from the descriptor. The descriptor has
+/// an RLFileDescriptor (the watch), whose source follows the handle into every mode. All `var` fields are guarded by the stream's lock
+/// unless they say otherwise. Of the program's functions, only a filter's are called with the lock held.
 struct Stream: ~Copyable, KitStorage {
     static var kind: KitKind { .stream }
 
-    // In the order of their use: as a rule, reading a piece and writing another touches two cache lines.
+    // Ordered by use: usually, reading a chunk and writing another touches two cache lines.
     var object: KitObject
     var state: State = []
-    /// -1 until a stream that was created for a host is connected.
+    /// The descriptor; -1 until a stream that was created for a host is connected.
     var descriptor: Int32
     var lock = linux_stream_lock()
     let callout: RLStreamCallBack?
-    /// The descriptor object; nil while there is no descriptor, and once the stream is closed.
+    /// The RLFileDescriptor; nil while there is no descriptor, and once the stream is closed. Retained.
     var watch: OpaquePointer?
     /// The thread that is delivering; meaningful only in the state `delivering`.
     var deliverer = linux_this_stream_thread()
-    /// How many calls of loops are in this stream at the moment.
+    /// The number of calls by loops that are serving this stream at present.
     var services: UInt32 = 0
     let isSocket: Bool
     /// Whether the stream closes the descriptor. Written before the program has the handle.
     var closes = false
 
-    /// The process's count of forks when `services` was last counted again after one: see `StreamService.noteFork`.
+    /// The process's count of forks when `services` was last recounted after a fork(): see `StreamService.noteFork`.
     var servicesFork: UInt32 = 0
     var rule = ReadRule()
     var buffer = ByteBuffer()
     var queue = WriteQueue()
     var completions = Completions()
     var highWaterMark = 65_536
-    /// References to this memory: those of the handle, the watches, the timers and a host look-up. Any thread.
+    /// The number of references to this memory: of the handle, watches, timers, a host look-up and writes to groups. Any thread.
     let references: Atomic<Int>
-    /// The run loop source of the watch; nil whenever `watch` is.
+    /// The run loop source of the watch; nil whenever `watch` is. Retained.
     var watchSource: OpaquePointer?
     var loops: ServingLoops
     var readFailure = Failure()
     var writeFailure = Failure()
-    /// How many more reads that bring bytes may come before a failure to write is told.
+    /// How many more reads may return bytes before a failure to write is reported.
     var failureDelay: UInt8 = 16
-    /// In seconds; meaningful only if the stream has an idle limit.
+    /// The idle limit in seconds; meaningful only in the state `hasIdleLimit`.
     var idleLimit: Double = 0
-    /// The beginning of the idle time, usually the last read or write, on the monotonic clock. Kept only for the idle limit.
+    /// When the idle time began, usually at the last read or write, on the monotonic clock in nanoseconds. Kept only for the idle limit.
     var lastActivity: UInt64 = 0
     /// Connects the stream to a host; nil once it is connected, and for other streams.
     var connector: ConnectorPointer?
     var filter = RLStreamFilter()
-    /// What the program has written and the filter has not been called with: the filter is not open, or the bytes wait for the next pass.
+    /// What the program has written but the filter has not received yet, because it is not open or the bytes wait for the next pass.
     var waiting = WriteQueue()
-    /// The stream that this one is forwarded to. Its handle is retained, unless it is this one.
+    /// The stream that this one is forwarded to. Its handle is retained, unless it is this stream.
     var target: StreamPointer?
-    /// The stream that is forwarded to this one. Its memory may be gone, unless `holdsFeeder`.
+    /// The stream that is forwarded to this one. Its memory may have been freed, unless `holdsFeeder`.
     var feeder: StreamPointer?
-    /// Whether the feeder's reading rests until there is room here. Meanwhile its handle is retained, unless the feeder is this stream.
+    /// Whether the feeder's reading rests until there is room here. If so, its handle is retained, unless the feeder is this stream.
     var holdsFeeder = false
-    /// The stream that is forwarded both ways with this one, and closed with it. Its handle is retained, unless it is this one.
+    /// The stream that is forwarded in both directions with this one and closed with it. Its handle is retained, unless it is this stream.
     var partner: StreamPointer?
-    /// Whether the stream is not read because it has no function and is not forwarded at present.
+    /// Whether the stream is not read because it has no callback and is not forwarded at present.
     var isUnread = false
-    /// Whether the stream is closed once everything is written, or nothing can be written any more.
+    /// Whether the stream is to be closed once everything is written, or nothing can be written any more.
     var closesWhenWritten = false
     /// The stream's memberships in groups. Under the kit's lock, not the stream's.
     var memberships: MembershipPointer?
     /// Whether the stream was ever added to a group.
     var wasInGroup = false
-    /// Whether the handle has been freed. While it is not set, the handle is there for as long as the stream is locked.
+    /// Whether the handle has been freed. Until this is set, the handle stays in memory while the stream is locked.
     var isFreed = false
-    /// Whether a loop is to call `serve` as soon as the stream is in one.
+    /// Whether `serve` is to be called as soon as the stream is in a loop.
     var servesOnceInLoop = false
-    /// The next stream whose handle has been freed and that the same thread is about to end. Only that thread uses it.
+    /// The next stream whose handle has been freed and which the same thread is about to end. Only that thread uses it.
     var nextFreed: StreamPointer?
 
     fileprivate init(
@@ -92,8 +92,8 @@ struct Stream: ~Copyable, KitStorage {
 typealias StreamPointer = UnsafeMutablePointer<Stream>
 
 extension Stream {
-    /// A stream in no loop; nil with errno if the system refuses. Retains the client's info, and releases it if there is no stream; the
-    /// descriptor stays the caller's then. Any thread.
+    /// Creates a stream that is in no loop. Returns nil with errno if the system refuses; the descriptor then still belongs to the caller.
+    /// Retains the client's info, and releases it on failure. Any thread; calls user code.
     static func make(
         _ descriptor: Int32, isSocket: Bool, closes: Bool, _ callout: RLStreamCallBack?, _ client: ClientContext
     ) -> OpaquePointer? {
@@ -111,7 +111,7 @@ extension Stream {
         context.schedule = { info, loop, mode in StreamPointer(info: info).change(loop, mode, by: 1) }
         context.cancel = { info, loop, mode in StreamPointer(info: info).change(loop, mode, by: -1) }
         context.perform = { info in StreamPointer(info: info).serve() }
-        // On failure the source has called the function that frees the stream and releases the info.
+        // On failure, RLRunLoopSourceCreate has called the function that frees the stream and releases the info.
         guard let source = RLRunLoopSourceCreate(nil, 0, &context) else { return nil }
         stream.pointee.object.source = source
         if descriptor < 0 || stream.makeWatch() {
@@ -124,7 +124,7 @@ extension Stream {
 }
 
 extension StreamPointer {
-    /// The stream that is the info of its source or of its watch.
+    /// The stream whose address is the info of its source or of one of its watches.
     init(info: UnsafeRawPointer?) {
         self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Stream.self)
     }
@@ -132,14 +132,14 @@ extension StreamPointer {
     /// The handle.
     var source: OpaquePointer? { pointee.object.source }
 
-    /// The program's info of a stream, whose handle was just made. Any thread.
+    /// Returns the client's info of a stream, given its handle, which the caller has just created. Any thread.
     static func info(of handle: OpaquePointer) -> UnsafeMutableRawPointer? {
         var context = RLRunLoopSourceContext()
         RLRunLoopSourceGetContext(handle, &context)
         return StreamPointer(info: context.info).pointee.object.client.info
     }
 
-    /// Sets the first state: what the descriptor allows, and whether a socket is connecting. Before the program has the handle.
+    /// Sets the initial state: the directions of the descriptor, and whether a socket is connecting. Before the program has the handle.
     fileprivate func findDirections() {
         if pointee.callout == nil { leaveUnread() }
         if pointee.isSocket {
@@ -157,7 +157,7 @@ extension StreamPointer {
         }
     }
 
-    /// The context for a watch of the stream, with which the watch keeps the stream's memory.
+    /// Returns the context for a watch of the stream, by which the watch keeps the stream's memory alive.
     func watchContext() -> RLFileDescriptorContext {
         var context = RLFileDescriptorContext()
         context.info = UnsafeMutableRawPointer(self)
@@ -166,7 +166,7 @@ extension StreamPointer {
         return context
     }
 
-    /// Makes the watch, which is in no loop at first. False with errno if the system refuses.
+    /// Creates the watch, which is in no loop at first. Returns false with errno if the system refuses.
     func makeWatch() -> Bool {
         var context = watchContext()
         let callout: RLFileDescriptorCallBack = { _, types, info in StreamPointer(info: info).serveDescriptor(types) }
@@ -187,22 +187,22 @@ extension StreamPointer {
     /// Repairs the stream when its lock is used for the first time in the child of a fork(). Under the lock.
     @inline(never)
     private func recover() {
-        // In the child of a fork(): threads that were delivering do not exist.
+        // In the child of a fork(): other threads that were delivering do not exist.
         if linux_is_forking_thread(pointee.deliverer) == 0 { pointee.state.subtract([.delivering, .held]) }
         if pointee.servicesFork != linux_kit_fork_count() { pointee.services = 0 }
-        // Nor does the worker that was looking a host up.
+        // Nor does the worker that was looking up the host.
         let isCutOff = pointee.lock.was_broken != 0 || pointee.connector?.pointee.isLookingUp == true
         pointee.lock.was_broken = 0
         if !isCutOff { return }
         fail(Stream.Failure(result: RLStreamResult(kRLStreamFailed), error: ECANCELED))
     }
 
-    /// Releases the lock between two steps of a call.
+    /// Releases the lock, without closing the stream in the state `closesNext`: see `leave`.
     @inline(__always)
     func unlock() { linux_stream_unlock(&pointee.lock) }
 
-    /// Releases the lock at the end of a call. If the stream is in the state `closesNext`, closes it then, unless the thread still has the
-    /// lock from an outer call; may thus call completions and the filter's release.
+    /// Releases the lock at the end of a call. Then closes the stream if it is in the state `closesNext`, unless the thread still holds the
+    /// lock from an outer call. So it may call completions and the filter's release.
     func leave() {
         if !pointee.state.contains(.closesNext) { return unlock() }
         let closes = pointee.lock.depth == 1
@@ -219,8 +219,8 @@ extension StreamPointer {
 
     // MARK: loops
 
-    /// The handle was added to a mode of a loop (1), or removed from one (-1): so are the watch, the timer and the attempts. Closes the
-    /// stream if the handle is no longer valid. Any thread.
+    /// Updates the watch, the timer and the attempts after the handle was added to a mode of a loop (1) or removed from one (-1). Closes
+    /// the stream if the handle is no longer valid. Any thread; call without a lock held.
     fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
         guard let loop, let mode else { return }
         lock()
@@ -248,19 +248,20 @@ extension StreamPointer {
         if let handle { RLRelease(UnsafeRawPointer(handle)) }
     }
 
-    /// Returns the handle if the stream no longer needs its reference to it: the caller releases it, without the lock. Under the lock.
+    /// Takes away the stream's reference to its handle if the stream no longer needs it. Returns the handle, which the caller releases
+    /// without the lock; otherwise nil. The caller holds the lock.
     func takeIdleHandle() -> OpaquePointer? {
         if pointee.services > 0 || pointee.state.contains(.inLoop) || pointee.state.remove(.holdsHandle) == nil { return nil }
         return source
     }
 
-    /// Adds the watch to this mode of the loop, or removes it, as was done with the handle. Under the lock.
+    /// Adds the watch to a mode of a loop or removes it, as was done with the handle. The caller holds the lock.
     private func follow(_ loop: OpaquePointer, _ mode: OpaquePointer) {
         guard let watchSource = pointee.watchSource else { return }
         if !DescriptorWatch.follow(source, watchSource, loop, mode) { failWithoutMemory() }
     }
 
-    /// Enables the callbacks that the stream waits for. Under the lock.
+    /// Enables the callbacks of the watch that the stream waits for. The caller holds the lock.
     func arm() {
         guard let watch = pointee.watch else { return }
         var types: UInt = 0
@@ -269,9 +270,9 @@ extension StreamPointer {
         if types != 0 { RLFileDescriptorEnableCallBacks(watch, types) }
     }
 
-    /// Makes a loop call `serve` in its next pass; if the stream is in no loop, as soon as it is in one. Under the lock.
+    /// Has a loop call `serve` in its next pass; if the stream is in no loop, as soon as it is in one. The caller holds the lock.
     func serveLater() {
-        // In no loop, the handle may be about to be freed: a group writes to streams that it does not retain.
+        // In no loop, the handle may be about to be freed, because a group writes to streams that it does not retain.
         pointee.servesOnceInLoop = pointee.state.isDisjoint(with: .inLoop)
         if pointee.servesOnceInLoop { return }
         RLRunLoopSourceSignal(source)
@@ -280,10 +281,10 @@ extension StreamPointer {
 
     // MARK: the end
 
-    /// Leaves all loops; closes the descriptor if it has to. Calls completions and the filter's release. Any thread, without the lock.
+    /// Removes the stream from loops and groups, and closes the descriptor if it owns it. Any thread, without the lock; calls user code.
     func close() { end(source) }
 
-    /// Closes the stream, once. `handle` is passed to completions; nil if it no longer exists.
+    /// Closes the stream, once. `handle` is passed to completions; nil if it has been freed.
     private func end(_ handle: OpaquePointer?) {
         lock()
         let (watch, watchSource) = (pointee.watch, pointee.watchSource)
@@ -301,7 +302,7 @@ extension StreamPointer {
         unlock()
         if !isFirst { return }
         if wasInGroup { leaveGroups() }
-        // A completion may drop the program's reference, the last one once the handle is in no loop.
+        // A completion may drop the program's reference, which is the last one once the handle is in no loop.
         if let handle {
             RLRetain(UnsafeRawPointer(handle))
             RLRunLoopSourceInvalidate(handle)
@@ -320,7 +321,7 @@ extension StreamPointer {
         if let handle { RLRelease(UnsafeRawPointer(handle)) }
     }
 
-    /// The source of the stream was freed.
+    /// Ends the stream, now or later in `release`, as its handle is being freed. Any thread; calls user code.
     fileprivate func handleWasFreed() {
         lock()
         pointee.isFreed = true
@@ -328,7 +329,7 @@ extension StreamPointer {
         if !isCollected() { endFreed() }
     }
 
-    /// Ends a stream whose source was freed, and gives up the source's reference to the memory. Any thread, without a lock.
+    /// Closes a stream whose handle was freed, and gives up that reference to the memory. Any thread, without a lock; calls user code.
     func endFreed() {
         preservingSystemError { end(nil) }
         pointee.object.client.releaseInfo()

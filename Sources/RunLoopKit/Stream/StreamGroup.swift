@@ -6,35 +6,35 @@ import CRunLoopKit
 /// An RLStreamGroup: a list of streams that one call writes to.
 ///
 /// The members retain the group's handle; the group does not retain its members, which leave it before their memory is freed. The list is
-/// guarded by the kit's lock, so that it is whole in the child of a fork(). No stream is locked while that lock is held.
+/// guarded by the kit's lock, so that it is consistent in the child of a fork(). No stream's lock is taken while that lock is held.
 struct StreamGroup: KitStorage {
     static var kind: KitKind { .streamGroup }
 
     fileprivate(set) var object: KitObject
-    /// Held during a write, for one order at all members. Taken before the locks of streams and the kit's lock.
+    /// Held during a write, so that all members receive writes in the same order. Taken before a stream's lock and the kit's lock.
     fileprivate var turn = linux_stream_lock()
     fileprivate var first: MembershipPointer?
     fileprivate var last: MembershipPointer?
-    /// The member that the write in progress, if any, comes to next.
+    /// The next member for the write in progress; meaningful only during a write.
     fileprivate var next: MembershipPointer?
     fileprivate var count = 0
 
-    /// How many members a write takes from the list at a time.
+    /// The number of members that a write takes from the list at a time.
     fileprivate static var batch: Int { 32 }
-    /// From this length on, bytes that have to be queued are copied once for all members. Shorter ones are copied into the queue of each,
-    /// which costs less than an allocation.
+    /// The minimum length of bytes that, if they have to be queued, are copied once for all members. Shorter ones are copied into each
+    /// queue, which costs less than an allocation.
     fileprivate static var sharedLength: Int { 1024 }
 }
 
 typealias StreamGroupPointer = UnsafeMutablePointer<StreamGroup>
 
-/// A stream's place in a group. Guarded by the kit's lock.
+/// The membership of a stream in a group. Under the kit's lock.
 struct Membership: KitLinked {
     fileprivate let group: StreamGroupPointer
     fileprivate let stream: StreamPointer
     /// The next membership of the stream.
     var next: MembershipPointer?
-    /// The neighbors in the group, which is in the order of joining.
+    /// The neighbors in the group's list, which is in the order of joining.
     fileprivate var previousMember: MembershipPointer?
     fileprivate var nextMember: MembershipPointer?
 }
@@ -62,7 +62,7 @@ extension StreamGroup {
 extension StreamGroupPointer {
     private var source: OpaquePointer? { pointee.object.source }
 
-    /// How many members there are. Any thread.
+    /// The number of members. Any thread.
     var countNow: Int {
         KitLock.lock()
         defer { KitLock.unlock() }
@@ -71,8 +71,8 @@ extension StreamGroupPointer {
 
     // MARK: members
 
-    /// Adds a stream, unless it is a member. Returns how many members there are then; 0 with errno if the stream is closed, or out of
-    /// memory. Any thread.
+    /// Adds a stream, unless it is a member already. Returns the number of members; 0 with errno if the stream is closed, or if out of
+    /// memory. Any thread; call without a lock held.
     func add(_ stream: StreamPointer) -> Int {
         guard let memory = malloc(MemoryLayout<Membership>.stride) else { return 0 }
         let membership = memory.bindMemory(to: Membership.self, capacity: 1)
@@ -92,7 +92,7 @@ extension StreamGroupPointer {
         return isClosed ? 0 : count
     }
 
-    /// Removes a stream. False if it is not a member. Any thread.
+    /// Removes a stream. Returns false if it is not a member. Any thread.
     func remove(_ stream: StreamPointer) -> Bool {
         KitLock.lock()
         let membership = find(stream)
@@ -105,14 +105,14 @@ extension StreamGroupPointer {
         return membership != nil
     }
 
-    /// The membership of a stream in this group; nil if there is none. Under the kit's lock.
+    /// Returns the membership of a stream in this group; nil if there is none. The caller holds the kit's lock.
     private func find(_ stream: StreamPointer) -> MembershipPointer? {
         var membership = stream.pointee.memberships
         while let here = membership, here.pointee.group != self { membership = here.pointee.next }
         return membership
     }
 
-    /// Adds a membership to the group and to its stream. Under the kit's lock.
+    /// Adds a membership to the group's list and to its stream's. The caller holds the kit's lock.
     private func link(_ membership: MembershipPointer) {
         membership.pointee.next = membership.pointee.stream.pointee.memberships
         membership.pointee.stream.pointee.memberships = membership
@@ -124,8 +124,8 @@ extension StreamGroupPointer {
 
     // MARK: writing
 
-    /// Writes bytes to all members but `except`. Returns how many have taken them; 0 with errno if a filter that this write calls calls it.
-    /// Preserves errno otherwise. Any thread; waits for other writes to the group.
+    /// Writes bytes to all members except `except`. Returns the number of members that have taken them. If called by a filter that a write
+    /// to this group is calling, returns 0 with errno; otherwise preserves errno. Any thread; waits for other writes to the group.
     func write(_ bytes: UnsafePointer<UInt8>, _ length: Int, except: StreamPointer?) -> Int {
         _ = linux_stream_lock(&pointee.turn)
         defer { linux_stream_unlock(&pointee.turn) }
@@ -154,8 +154,8 @@ extension StreamGroupPointer {
         return taken
     }
 
-    /// Fills `members` with the next members for the write in progress, and returns how many they are. The caller gives up their memory by
-    /// `dropMemory`.
+    /// Fills `members` with the next members for the write in progress, and returns their number. The caller drops a reference to the
+    /// memory of each by `dropMemory`.
     private func takeMembers(_ members: UnsafeMutableBufferPointer<StreamPointer>) -> Int {
         KitLock.lock()
         defer { KitLock.unlock() }
@@ -171,7 +171,7 @@ extension StreamGroupPointer {
 }
 
 extension MembershipPointer {
-    /// Removes the membership from its group's list. Under the kit's lock.
+    /// Removes the membership from its group's list. The caller holds the kit's lock.
     fileprivate func unlinkFromGroup() {
         let group = pointee.group
         if group.pointee.next == self { group.pointee.next = pointee.nextMember }
@@ -188,7 +188,7 @@ extension MembershipPointer {
         group.pointee.count -= 1
     }
 
-    /// Frees a membership that is in no list, and releases its reference to the group. Any thread, without a lock.
+    /// Frees a membership that is in no list, and releases its group. Any thread; call without a lock held.
     fileprivate func free() {
         RLRelease(UnsafeRawPointer(pointee.group.pointee.object.source))
         CLinux.free(self)
@@ -196,7 +196,7 @@ extension MembershipPointer {
 }
 
 extension StreamPointer {
-    /// Leaves all groups. Any thread, without the lock, after the stream was closed.
+    /// Removes the stream, which is closed, from all groups. Any thread; call without the lock held.
     func leaveGroups() {
         KitLock.lock()
         var memberships = pointee.memberships
@@ -213,8 +213,8 @@ extension StreamPointer {
         }
     }
 
-    /// Writes bytes that go to all members of a group. False if the stream does not take them; unless nothing can be written any more, it
-    /// has failed then. Any thread; calls nothing of the program's but a filter. The stream may be one whose handle is being freed.
+    /// Writes bytes that go to all members of a group. If the stream cannot take them, fails it, unless nothing could be written to it
+    /// anyway, and returns false. Any thread; calls no user code except a filter. The stream's handle may be being freed.
     fileprivate func writeAsMember(_ bytes: UnsafePointer<UInt8>, _ length: Int, _ data: OpaquePointer?) -> Bool {
         lock()
         defer { unlock() }

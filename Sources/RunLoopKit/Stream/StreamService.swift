@@ -2,25 +2,25 @@ import CLinux
 import CLinuxKit
 import Synchronization
 
-/// What a thread does with a stream in one call of its loop, and memory to read into: what can be delivered at once is never copied.
-/// In memory of its own, listed by the thread, as the thread may end in the call.
+/// A call by a loop that serves a stream, and memory to read into: what can be delivered immediately is never copied. It is allocated
+/// separately and listed by the thread, because the thread may end in the client's callback.
 struct StreamService: BitwiseCopyable {
     let stream: StreamPointer
     /// The call in which this one is nested, for the same stream or another. Only the thread that is in both uses it.
     private var outer: StreamServicePointer?
-    /// Whether the thread lists this call; then memory to read into follows the struct.
+    /// Whether the thread lists this call. If so, memory to read into follows the struct.
     fileprivate let isListed: Bool
-    /// What was read and not delivered yet: in the memory to read into, or in `lent`.
+    /// The bytes that were read and not delivered yet: in the memory to read into, or in `lent`.
     var rest: UnsafePointer<UInt8>?
     var restLength = 0
-    /// The stream's buffer while it is delivered: what comes meanwhile goes into another one.
+    /// The stream's buffer while it is being delivered. Bytes that arrive meanwhile go into another buffer.
     var lent = ByteBuffer()
-    /// What is to be delivered comes from a filter.
+    /// Whether the bytes to be delivered come from a filter.
     var isOfFilter = false
-    /// This call is the one that delivers.
+    /// Whether this call is the one that delivers.
     var delivers = false
 
-    /// A call for which there is no memory: the thread does not list it, and it cannot read into `scratch`.
+    /// Creates a call for which there is no memory: the thread does not list it, and it has no `scratch` to read into.
     init(_ stream: StreamPointer) {
         self.stream = stream
         isListed = false
@@ -32,14 +32,14 @@ struct StreamService: BitwiseCopyable {
         isListed = true
     }
 
-    /// How many bytes a stream reads at once.
+    /// The maximum number of bytes that a stream reads at once.
     static var scratchSize: Int { 65_536 }
     fileprivate static var headerSize: Int { (MemoryLayout<StreamService>.stride + 63) & ~63 }
 
-    /// The stream that this thread serves, in the innermost call; nil if it is in none. Its handle is alive.
+    /// The stream that this thread serves in its innermost call; nil if it is in none. Its handle is alive.
     static var servedStream: StreamPointer? { innermost?.pointee.stream }
 
-    /// Begins a call; nil if out of memory. `end` ends it. Any thread.
+    /// Begins a call, which `end` ends. Returns nil if out of memory. Any thread.
     static func begin(_ stream: StreamPointer) -> StreamServicePointer? {
         let thread = linux_this_stream_thread().unsafelyUnwrapped
         guard let memory = thread.pointee.spare ?? firstMemory() else { return nil }
@@ -50,7 +50,7 @@ struct StreamService: BitwiseCopyable {
         return service
     }
 
-    /// Ends the innermost call.
+    /// Ends this thread's innermost call.
     static func end() {
         let thread = linux_this_stream_thread().unsafelyUnwrapped
         guard let service = innermost else { return }
@@ -58,7 +58,7 @@ struct StreamService: BitwiseCopyable {
         if thread.pointee.spare == nil { thread.pointee.spare = UnsafeMutableRawPointer(service) } else { free(service) }
     }
 
-    /// How many calls for a stream this thread is in.
+    /// Returns the number of calls for a stream that this thread is in.
     private static func count(of stream: StreamPointer) -> UInt32 {
         var count: UInt32 = 0
         var next = innermost
@@ -71,12 +71,12 @@ struct StreamService: BitwiseCopyable {
 
     private static let forkIsPrepared = Atomic(false)
 
-    /// Called before each stream is made: registers the handler of fork(), once. False with errno if out of memory. Any thread.
+    /// Registers the fork handler, once; called before each stream is created. Returns false with errno if out of memory. Any thread.
     static func prepare() -> Bool {
         ForkHandlers.register(forkIsPrepared, before: nil, inParent: nil, inChild: { StreamService.noteFork() })
     }
 
-    /// In the child of a fork(), on its only thread: the calls that this thread is in go on.
+    /// Recounts the calls for each stream that this thread is serving. Only these continue in the child of a fork(), on its only thread.
     private static func noteFork() {
         var next = innermost
         while let service = next {
@@ -93,18 +93,18 @@ struct StreamService: BitwiseCopyable {
 
     @inline(never)
     private static func firstMemory() -> UnsafeMutableRawPointer? {
-        // Without a key the thread's end is not noticed, and its calls stay as they are.
+        // Without a key, thread exit goes unnoticed, and calls that the thread has not finished stay as they are.
         if let endKey { pthread_setspecific(endKey, linux_this_stream_thread()) }
         return aligned_alloc(64, headerSize + scratchSize)
     }
 
-    /// For the end of threads that serve streams; nil if the process has no key left.
+    /// The key whose destructor runs at the exit of threads that serve streams; nil if the process has no key left.
     private static let endKey: pthread_key_t? = {
         var key = pthread_key_t()
         return pthread_key_create(&key, { _ in threadEnds() }) == 0 ? key : nil
     }()
 
-    /// The thread has ended in these calls, which will never return. Innermost first.
+    /// Ends the calls that this thread was in when it exited, innermost first: they will never return.
     private static func threadEnds() {
         while let service = innermost {
             service.pointee.stream.abandon(service)
@@ -113,7 +113,7 @@ struct StreamService: BitwiseCopyable {
         let thread = linux_this_stream_thread().unsafelyUnwrapped
         free(thread.pointee.spare)
         thread.pointee.spare = nil
-        // A function of the client's may have ended the thread while it was ending a chain of forwarded streams.
+        // A client's function may have ended the thread while it was ending a chain of forwarded streams.
         thread.pointee.drains = 0
     }
 }
@@ -121,7 +121,7 @@ struct StreamService: BitwiseCopyable {
 typealias StreamServicePointer = UnsafeMutablePointer<StreamService>
 
 extension StreamServicePointer {
-    /// Memory to read into; nil if there is none.
+    /// The memory to read into; nil if there is none.
     var scratch: UnsafeMutableBufferPointer<UInt8>? {
         if !pointee.isListed { return nil }
         let memory = UnsafeMutableRawPointer(self) + StreamService.headerSize

@@ -2,75 +2,75 @@ import CLinux
 import CRunLoopKit
 
 extension Stream {
-    /// The state of a stream, and what the program has yet to be told.
+    /// The state of a stream, including the events that have yet to be reported to the program.
     struct State: OptionSet {
         let rawValue: UInt32
-        /// The stream was closed, and has no watch any more.
+        /// The stream is closed, and no longer has a watch.
         static var closed: State { State(rawValue: 1 << 0) }
-        /// The connection is still being made: nothing is written.
+        /// The connection is still being established: nothing is written.
         static var connecting: State { State(rawValue: 1 << 1) }
         /// The program has paused reading.
         static var paused: State { State(rawValue: 1 << 2) }
-        /// A piece was too long: reading stops until another rule is set.
+        /// A chunk was too long: reading stops until another rule is set.
         static var stuck: State { State(rawValue: 1 << 3) }
-        /// The descriptor is read no more: it is at its end, has failed, cannot be read, or the stream `isUnread`.
+        /// The descriptor is no longer read: it is at its end, has failed or cannot be read, or the stream `isUnread`.
         static var readingOver: State { State(rawValue: 1 << 4) }
-        /// The end, or why reading has failed, has been told, or there is nothing to tell.
+        /// The end or the failure of reading has been reported, or there is nothing to report.
         static var toldOver: State { State(rawValue: 1 << 5) }
-        /// A thread is delivering: no other one does, nor a nested run.
+        /// A thread is delivering: no other thread does, nor does a nested run.
         static var delivering: State { State(rawValue: 1 << 6) }
-        /// The watch will call when there is room to write.
+        /// The stream waits for the watch to report room to write.
         static var awaitingRoom: State { State(rawValue: 1 << 7) }
         /// Nothing can be written any more.
         static var writingFailed: State { State(rawValue: 1 << 8) }
         /// The program has ended writing.
         static var shutdown: State { State(rawValue: 1 << 9) }
-        /// Everything is written, and the peer of a socket has been told that it was all.
+        /// Everything is written, and the peer of a socket has been notified of the end.
         static var shutdownDone: State { State(rawValue: 1 << 10) }
-        /// The program, or the feeder, knows that the queue has reached its high-water mark, and is told when it has shrunk.
+        /// The queue has reached its high-water mark, and the program or the feeder waits to be notified that it has shrunk.
         static var full: State { State(rawValue: 1 << 11) }
-        /// To be told: the stream is open.
+        /// To be reported: the stream is open.
         static var tellsOpen: State { State(rawValue: 1 << 12) }
-        /// To be told: the queue has shrunk.
+        /// To be reported: the queue has shrunk.
         static var tellsRoom: State { State(rawValue: 1 << 13) }
-        /// To be told: `writeFailure`.
+        /// To be reported: `writeFailure`.
         static var tellsWriteFailure: State { State(rawValue: 1 << 14) }
-        /// The filter and its peer have agreed.
+        /// The filter is open: it has agreed with its peer.
         static var filterOpen: State { State(rawValue: 1 << 15) }
         /// Bytes that were written with `later` wait for the next pass.
         static var flushLater: State { State(rawValue: 1 << 16) }
-        /// The filter is being called with what was read: what it delivers is told after that.
+        /// The filter is being called with bytes that were read: what it delivers is passed on afterwards.
         static var receiving: State { State(rawValue: 1 << 17) }
-        /// The stream is to be closed: the end of the call, in `leave` or `endService`, does that.
+        /// The stream is to be closed at the end of the current call, by `leave` or `endService`.
         static var closesNext: State { State(rawValue: 1 << 18) }
         /// The handle is in a mode of a loop.
         static var inLoop: State { State(rawValue: 1 << 19) }
-        /// The stream has a reference to its handle: while that is in a loop, and until the calls have ended that a loop makes.
+        /// The stream has a reference to its handle: while the handle is in a loop, and until calls by loops have ended.
         static var holdsHandle: State { State(rawValue: 1 << 20) }
-        /// There is a filter.
+        /// The stream has a filter.
         static var hasFilter: State { State(rawValue: 1 << 21) }
-        /// The buffer has bytes, or had some before. While this flag is not set, the buffer need not be looked at, which lies beyond the
-        /// first two cache lines of a stream; the next three flags say the same of other fields.
+        /// The buffer has bytes, or had some before. Unless this is set, the buffer, which is outside the first two cache lines of a
+        /// stream, need not be read. The next three flags serve the same purpose for other fields.
         static var usesBuffer: State { State(rawValue: 1 << 22) }
         /// The queue has bytes, or had some before.
         static var usesQueue: State { State(rawValue: 1 << 23) }
         /// There are completions.
         static var hasCompletions: State { State(rawValue: 1 << 24) }
-        /// A piece is not whatever has come.
+        /// A chunk is something other than whatever has arrived.
         static var hasRule: State { State(rawValue: 1 << 25) }
-        /// Reading was asked for while a call was under way.
+        /// A call that delivers is to resume reading and delivering at its end, as was requested meanwhile.
         static var readsOn: State { State(rawValue: 1 << 26) }
         /// The stream has an idle limit, and fails when it has been idle for that long.
         static var hasIdleLimit: State { State(rawValue: 1 << 27) }
-        /// Too many answers of the filter wait for the peer to read them: it is read no more until it has.
+        /// Too many answers of the filter are queued: the descriptor is not read until the peer has read some of them.
         static var awaitsReader: State { State(rawValue: 1 << 28) }
-        /// The filter was open, and is not at present: it waits for its peer.
+        /// The filter was open, but at present holds back writes and waits for its peer.
         static var holdsWrites: State { State(rawValue: 1 << 29) }
-        /// What is received is written to another stream, or to this one.
+        /// What is received is written to another stream or to this one.
         static var forwards: State { State(rawValue: 1 << 30) }
-        /// Reading rests: the queue of the stream that this one is forwarded to is full, or a piece is being written to that stream.
+        /// Reading rests: the queue of the target is full, or bytes are being written to the target.
         static var held: State { State(rawValue: 1 << 31) }
-        /// If the stream is in none of these, a write goes straight to the descriptor.
+        /// A write goes directly to the descriptor if the stream is in none of these states.
         static var mattersToWriting: State {
             [.closed, .connecting, .awaitingRoom, .writingFailed, .shutdown, .full, .tellsRoom, .flushLater, .hasFilter, .usesQueue]
         }
@@ -79,9 +79,9 @@ extension Stream {
     /// Why a direction has failed, or success.
     struct Failure: BitwiseCopyable {
         var result = RLStreamResult(kRLStreamSuccess)
-        /// A value of errno; with `kRLStreamNotFound`, an error of getaddrinfo.
+        /// An errno value; with `kRLStreamNotFound`, an error of getaddrinfo.
         var error: Int32 = 0
-        /// The failure as a value of errno.
+        /// The failure as an errno value.
         var number: Int32 { result == RLStreamResult(kRLStreamNotFound) ? EHOSTUNREACH : error }
     }
 }

@@ -3,18 +3,18 @@ import CLinuxKit
 import CRunLoop
 import CRunLoopKit
 
-/// Bytes that wait to be written: a list of chunks. Under the stream's lock.
+/// A queue of bytes to be written: a list of blocks of memory, each called a `Chunk`. Under the stream's lock.
 struct WriteQueue: BitwiseCopyable {
-    /// A part of the queue. If the bytes are its own, they follow it in memory.
+    /// One block of the queue. If it owns its bytes, they follow it in memory.
     private struct Chunk: BitwiseCopyable {
         var next: UnsafeMutablePointer<Chunk>?
-        /// Data of the program that the chunk retains; nil: the bytes are the chunk's own.
+        /// The program's data, retained, to which the bytes belong; nil if the block owns its bytes.
         var data: OpaquePointer?
         var bytes: UnsafeMutablePointer<UInt8>
         var begin: Int
         var end: Int
         var capacity: Int
-        /// How many of the bytes are answers of a filter; an upper bound once the first bytes are written.
+        /// The number of bytes that are answers of a filter; an upper bound once the first bytes are written.
         var answers = 0
     }
 
@@ -22,24 +22,24 @@ struct WriteQueue: BitwiseCopyable {
 
     private var first: ChunkPointer?
     private var last: ChunkPointer?
-    /// An empty chunk of the usual size, so that a steady flow does not allocate.
+    /// An empty block of the usual size, so that a steady flow does not allocate.
     private var spare: ChunkPointer?
-    /// How many bytes are queued.
+    /// The number of bytes in the queue.
     private(set) var count = 0
-    /// How many of them are answers of a filter.
+    /// The number of queued bytes that are answers of a filter; an upper bound.
     private(set) var answers = 0
-    /// How many bytes of the queue have ever been written. Bytes that were never queued do not count.
+    /// The total number of bytes that have been queued and then written. Bytes that were written without being queued do not count.
     private(set) var consumed: UInt64 = 0
 
-    /// With its header a chunk is 4 KiB.
+    /// The usual capacity of a block, which has 4 KiB with its header.
     private static var usualCapacity: Int { 4096 - MemoryLayout<Chunk>.stride }
 
     init() {}
 
-    /// What `consumed` will be when all that is queued now is written.
+    /// The value of `consumed` when everything that is queued now will have been written.
     var position: UInt64 { consumed + UInt64(count) }
 
-    /// Copies bytes to the end; false if out of memory.
+    /// Copies bytes to the end. Returns false if out of memory.
     mutating func append(_ bytes: UnsafePointer<UInt8>, _ length: Int) -> Bool {
         if length == 0 { return true }
         if last.map({ $0.pointee.data != nil || $0.pointee.capacity - $0.pointee.end < length }) ?? true {
@@ -53,7 +53,7 @@ struct WriteQueue: BitwiseCopyable {
         return true
     }
 
-    /// Retains `data`, and queues its bytes from `begin` on without copying; false if out of memory.
+    /// Retains `data` and queues its bytes from `begin` on, without copying them. Returns false if out of memory.
     mutating func append(_ data: OpaquePointer, from begin: Int) -> Bool {
         guard let memory = malloc(MemoryLayout<Chunk>.stride), let bytes = RLDataGetBytePtr(data) else { return false }
         let chunk = memory.bindMemory(to: Chunk.self, capacity: 1)
@@ -66,20 +66,20 @@ struct WriteQueue: BitwiseCopyable {
         return true
     }
 
-    /// Counts the last `length` bytes, which one `append` has queued, as answers of a filter.
+    /// Counts the last `length` bytes, which were queued by one call of `append`, as answers of a filter.
     mutating func noteAnswer(_ length: Int) {
         guard length > 0, let last else { return }
         last.pointee.answers += length
         answers += length
     }
 
-    /// Adds a chunk at the end.
+    /// Adds a block to the end.
     private mutating func link(_ chunk: ChunkPointer) {
         if let last { last.pointee.next = chunk } else { first = chunk }
         last = chunk
     }
 
-    /// An empty chunk with room for `length` bytes: the spare one, or a new one; nil if out of memory.
+    /// Returns an empty block with room for `length` bytes, the spare one or a new one; nil if out of memory.
     private static func take(_ spare: inout ChunkPointer?, _ length: Int) -> ChunkPointer? {
         if length <= usualCapacity, let chunk = spare {
             spare = nil
@@ -93,7 +93,7 @@ struct WriteQueue: BitwiseCopyable {
         return chunk
     }
 
-    /// Fills `parts` with the first bytes of the queue; returns how many parts that are.
+    /// Fills `parts` with the first bytes of the queue. Returns the number of parts.
     func gather(_ parts: UnsafeMutableBufferPointer<iovec>) -> Int {
         var number = 0
         var chunk = first
@@ -106,7 +106,7 @@ struct WriteQueue: BitwiseCopyable {
         return number
     }
 
-    /// Calls `body` with the first bytes of the queue, again and again, and drops them after that. `body` does not use the queue.
+    /// Empties the queue: calls `body` with the first bytes, then drops them, and so on. `body` must not use the queue.
     mutating func drain(_ body: (UnsafePointer<UInt8>, Int) -> Void) {
         while let chunk = first {
             let length = chunk.pointee.end - chunk.pointee.begin
@@ -115,13 +115,13 @@ struct WriteQueue: BitwiseCopyable {
         }
     }
 
-    /// Drops the first bytes, which have been written.
+    /// Removes the first bytes, which have been written.
     mutating func consume(_ length: Int) {
         consumed += UInt64(length)
         drop(length)
     }
 
-    /// Takes bytes from the beginning.
+    /// Removes bytes from the beginning.
     private mutating func drop(_ length: Int) {
         var left = length
         count -= length
@@ -140,7 +140,7 @@ struct WriteQueue: BitwiseCopyable {
         }
     }
 
-    /// Counts no more answers in a chunk than the `length` bytes that are left of it.
+    /// Limits the count of a block's answers to the `length` bytes that are left of it.
     private mutating func limitAnswers(_ chunk: ChunkPointer, _ length: Int) {
         let surplus = chunk.pointee.answers - length
         if surplus <= 0 { return }
@@ -148,7 +148,7 @@ struct WriteQueue: BitwiseCopyable {
         answers -= surplus
     }
 
-    /// Frees a chunk, or keeps it as the spare one.
+    /// Frees a block or keeps it as the spare one.
     private mutating func recycle(_ chunk: ChunkPointer) {
         if let data = chunk.pointee.data {
             RLRelease(UnsafeRawPointer(data))
@@ -161,7 +161,7 @@ struct WriteQueue: BitwiseCopyable {
         CLinux.free(chunk)
     }
 
-    /// Drops everything.
+    /// Drops all bytes and frees the memory.
     mutating func free() {
         drop(count)
         CLinux.free(spare)
@@ -169,11 +169,11 @@ struct WriteQueue: BitwiseCopyable {
     }
 }
 
-/// Functions to be called once what was queued before them is written: a list in order. Under the stream's lock.
+/// A list of functions, in order, each to be called once everything that was queued before it is written. Under the stream's lock.
 struct Completions: BitwiseCopyable {
     struct Completion: BitwiseCopyable {
         fileprivate var next: UnsafeMutablePointer<Completion>?
-        /// The value of `WriteQueue.consumed` from which on the function is due.
+        /// The value of `WriteQueue.consumed` at which the function becomes due.
         fileprivate var position: UInt64
         var callout: RLStreamFlushCallBack
         var info: UnsafeMutableRawPointer?
@@ -186,17 +186,17 @@ struct Completions: BitwiseCopyable {
     private var spare: CompletionPointer?
     private(set) var count = 0
 
-    /// The position of a completion for bytes that the filter has not been called with.
+    /// The position of a completion for bytes that the filter has not received yet.
     private static var unknownPosition: UInt64 { .max }
 
     init() {}
 
     var isEmpty: Bool { first == nil }
 
-    /// Whether the first one is due; `written`: the queue's `consumed`.
+    /// Whether the first completion is due. `written` is the queue's `consumed`.
     func isDue(_ written: UInt64) -> Bool { first.map { $0.pointee.position <= written } ?? false }
 
-    /// Adds a completion at the end. A nil position is set later, by `settle`. False if out of memory.
+    /// Adds a completion to the end. A nil position is set later, by `settle`. Returns false if out of memory.
     mutating func append(_ position: UInt64?, _ callout: @escaping RLStreamFlushCallBack, _ info: UnsafeMutableRawPointer?) -> Bool {
         guard
             let completion = spare
@@ -211,7 +211,7 @@ struct Completions: BitwiseCopyable {
         return true
     }
 
-    /// Sets the positions that were not known.
+    /// Sets the positions that were unknown.
     mutating func settle(_ position: UInt64) {
         var completion = first
         while let here = completion {
@@ -220,7 +220,7 @@ struct Completions: BitwiseCopyable {
         }
     }
 
-    /// Takes the first one, if it is due.
+    /// Removes and returns the first completion, if it is due.
     mutating func take(_ written: UInt64) -> Completion? {
         guard let completion = first, completion.pointee.position <= written else { return nil }
         let taken = completion.pointee
@@ -231,10 +231,10 @@ struct Completions: BitwiseCopyable {
         return taken
     }
 
-    /// Takes the first one, due or not.
+    /// Removes and returns the first completion, whether or not it is due.
     mutating func take() -> Completion? { take(.max) }
 
-    /// Frees the memory, when none is left.
+    /// Frees the spare memory, once no completion is left.
     mutating func free() {
         CLinux.free(spare)
         spare = nil
