@@ -13,8 +13,8 @@
 extern void __tsan_release(void *address) __attribute__((weak));
 extern void __tsan_acquire(void *address) __attribute__((weak));
 #endif
-void (*linux_tell_before)(void *address) = __tsan_release;
-void (*linux_tell_after)(void *address) = __tsan_acquire;
+void (*linux_happens_before_hook)(void *address) = __tsan_release;
+void (*linux_happens_after_hook)(void *address) = __tsan_acquire;
 
 #ifdef LINUX_NOTES_LOCKS
 extern void __tsan_mutex_pre_lock(void *address, unsigned flags);
@@ -82,21 +82,21 @@ static unsigned long linux_ask_valgrind(unsigned long request, const void *addre
 
 /* The numbers of helgrind.h and drd.h. Both tools understand the first two. */
 enum {
-    tell_before_request = 0x48470121,
-    tell_after_request = 0x48470122,
+    happens_before_request = 0x48470121,
+    happens_after_request = 0x48470122,
     helgrind_rights_request = 0x4847012e, /* of the arguments, which stay 0: none */
     drd_thread_request = 0x44520000
 };
-static void tell_valgrind_before(void *address) { linux_ask_valgrind(tell_before_request, address, 0); }
-static void tell_valgrind_after(void *address) { linux_ask_valgrind(tell_after_request, address, 0); }
+static void valgrind_happens_before(void *address) { linux_ask_valgrind(happens_before_request, address, 0); }
+static void valgrind_happens_after(void *address) { linux_ask_valgrind(happens_after_request, address, 0); }
 
-void linux_look_for_valgrind(void)
+void linux_detect_valgrind(void)
 {
     static const char here;
     unsigned long none = (unsigned long)-2;
     if (linux_ask_valgrind(helgrind_rights_request, &here, none) == none &&
         linux_ask_valgrind(drd_thread_request, NULL, 0) == 0)
         return;
-    linux_tell_before = tell_valgrind_before;
-    linux_tell_after = tell_valgrind_after;
+    linux_happens_before_hook = valgrind_happens_before;
+    linux_happens_after_hook = valgrind_happens_after;
 }

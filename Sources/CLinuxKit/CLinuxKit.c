@@ -59,7 +59,7 @@ void linux_kit_note_fork(void)
 void linux_stream_lock_init(struct linux_stream_lock *lock)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, linux_look_for_valgrind);
+    pthread_once(&once, linux_detect_valgrind);
     memset(lock, 0, sizeof *lock);
     lock->forks = linux_kit_forks;
 }

@@ -143,7 +143,7 @@ def test_a_callback_costs_two_instructions_more_for_probes():
 
 
 #: The functions called at these places.
-CALLED = re.compile(r"5ProbeO4call|5ProbeO4tell|MessagePortStorageVRszlE4tell|^RLRunLoopSetProbe$")
+CALLED = re.compile(r"5ProbeO4call|5ProbeO6report|MessagePortStorageVRszlE6report|^RLRunLoopSetProbe$")
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the limits are counted in x86-64 code")

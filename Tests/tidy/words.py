@@ -56,6 +56,20 @@ DEAD = {
     "buffersRead": "large bodies travel in packets",
     "bufferRead": "large bodies travel in packets",
     "returnedBuffer": "large bodies travel in packets",
+    "inTheMaking": "beingCreated",
+    "enqueueUntold": "enqueueUnreported",
+    "giveScratchBack": "recycleScratch",
+    "sayCancel": "callCancels",
+    "mustAsk": "mustCompare",
+    "noteOthersWait": "enforceMinimumRate, checkMemoryWait",
+    "takeSingleWasUnwanted": "takeNeedsFullFetch",
+    "callEither": "name the difference",
+    "lookThroughSources": "scanSources",
+    "lookForMemory": "pollForMemory",
+    "tryAgainLater": "tryAgainLater",
+    "mainIsForker": "forkerIsMain",
+    "madeMode": "listedMode",
+    "unlinkUnqueued": "unlinkAfterFailure",
 }
 
 #: English words with a meaning that only this project gave them: dead in identifiers of the core, or as a part of one.

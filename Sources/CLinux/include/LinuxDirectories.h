@@ -39,7 +39,7 @@ static inline int linux_is_socket(int fd)
     struct stat status;
     return fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode);
 }
-static inline int linux_is_mine(int fd)
+static inline int linux_is_owned_by_user(int fd)
 {
     struct stat status;
     return fstat(fd, &status) == 0 && status.st_uid == linux_user();
@@ -83,7 +83,7 @@ static inline int linux_has_own_socket(int directory, const char *name)
     return syscall(SYS_newfstatat, directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && S_ISSOCK(status.st_mode) &&
            status.st_uid == linux_user();
 }
-static inline int linux_is_older(int fd, long seconds)
+static inline int linux_is_unmodified_for(int fd, long seconds)
 {
     struct stat status;
     struct timespec now;

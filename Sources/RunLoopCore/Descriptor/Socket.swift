@@ -94,10 +94,10 @@ extension SocketPointer {
         switch Endpoints.add(socket) {
         case .added: return socket
         case .found(let other):
-            socket.destroyUnused()
+            socket.destroyWithContext()
             return other
         case .outOfMemory:
-            socket.destroyUnused()
+            socket.destroyWithContext()
             systemError = ENOMEM
             return nil
         }
@@ -133,7 +133,7 @@ extension SocketPointer {
     }
 
     /// Destroys a socket that was not returned to any client, or was never valid. Leaves its descriptor open. Calls the context's release.
-    private func destroyUnused() {
+    private func destroyWithContext() {
         pointee.endpoint.context.released(pointee.endpoint.context.info)
         destroy()
     }
@@ -150,7 +150,7 @@ extension SocketPointer {
     func release() {
         if !endpoint.pointee.item.object.release() { return }
         // A socket with a negative descriptor was never valid, so its context's release is still to be called.
-        if endpoint.pointee.fd < 0 { destroyUnused() } else { destroy() }
+        if endpoint.pointee.fd < 0 { destroyWithContext() } else { destroy() }
     }
 
     /// RLSocketInvalidate. Any thread that has a loop; call without a lock held. Calls the context's release.

@@ -30,7 +30,7 @@ public func RLDataCreateWithBytesNoCopy(
     guard isValidBuffer(bytes, length, "RLDataCreateWithBytesNoCopy", "length") else { return nil }
     guard let bytes else { return DataPointer.create(nil, count: 0)?.handle }
     return DataPointer.create(
-        around: UnsafeMutablePointer(mutating: bytes), count: length, bytesDeallocator == kRLAllocatorNull ? .noCopy : .given)?.handle
+        around: UnsafeMutablePointer(mutating: bytes), count: length, bytesDeallocator == kRLAllocatorNull ? .noCopy : .adopted)?.handle
 }
 
 @implementation @c

@@ -88,9 +88,9 @@ public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Doub
     if Registry.current == nil { return 0 }
     let queued = QueuedMessage(message)
     queued.retain()
-    if Probe.isSet { Probe.tell(.sent, .port, port) }
+    if Probe.isSet { Probe.report(.sent, .port, port) }
     if port.send(queued, until: limit) { return 1 }
-    Probe.tell(.dropped, .port, port)
+    Probe.report(.dropped, .port, port)
     preservingSystemError { queued.release() }
     return 0
 }

@@ -126,7 +126,7 @@ public func RLRunLoopIsWaiting(_ rl: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLRunLoopWakeUp(_ rl: OpaquePointer?) {
     guard let loop: RunLoopPointer = Handle.borrowInlined(rl, "RLRunLoopWakeUp", "rl") else { return }
-    if Probe.isSet { Probe.tell(.sent, .wakeUp, loop) }
+    if Probe.isSet { Probe.report(.sent, .wakeUp, loop) }
     loop.wakeUp()
 }
 

@@ -105,7 +105,7 @@ public func RLStringGetByteCount(_ string: OpaquePointer?) -> Int {
 @implementation @c
 public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) -> UnsafePointer<CChar>? {
     guard let string = borrow(string, "RLStringGetCStringPtr"),
-        isSupported(encoding, "RLStringGetCStringPtr"), string.hasEncoding(encoding)
+        isSupported(encoding, "RLStringGetCStringPtr"), string.bytesAreIn(encoding)
     else { return nil }
     return UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self)
 }
@@ -128,7 +128,7 @@ public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutable
         Misuse.report("RLStringGetCString", "buffer", expected: "a buffer", got: nil)
         return 0
     }
-    guard string.hasEncoding(encoding) else {
+    guard string.bytesAreIn(encoding) else {
         let bytes = UnsafeMutableRawPointer(buffer).assumingMemoryBound(to: UInt8.self)
         var copied = Copied()
         if bufferSize > 0 { copied = string.copy(from: 0, .max, to: encoding, loss: 0, mark: false, bytes, room: bufferSize - 1) }
@@ -144,7 +144,8 @@ public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutable
 }
 
 extension StringPointer {
-    fileprivate func hasEncoding(_ encoding: UInt32) -> Bool {
+    /// Whether the string's bytes, which are UTF-8, are also its bytes in `encoding`, so that they can be copied without conversion.
+    fileprivate func bytesAreIn(_ encoding: UInt32) -> Bool {
         encoding == UInt32(kRLStringEncodingUTF8)
             || (Encoding(encoding)?.includesASCII == true && Bytes.isASCII(pointee.bytes, count))
     }
@@ -254,7 +255,7 @@ public func RLStringCreateExternalRepresentation(
 ) -> OpaquePointer? {
     let function: Name = "RLStringCreateExternalRepresentation"
     guard let string = borrow(string, function), isSupported(encoding, function) else { return nil }
-    if string.hasEncoding(encoding) { return DataPointer.create(string.pointee.bytes, count: string.count)?.handle }
+    if string.bytesAreIn(encoding) { return DataPointer.create(string.pointee.bytes, count: string.count)?.handle }
     let needed = string.copy(from: 0, .max, to: encoding, loss: lossByte, mark: true, nil, room: 0)
     guard needed.isComplete else {
         systemError = EILSEQ

@@ -74,7 +74,7 @@ struct PerformRequest: BitwiseCopyable {
     func finishUncalled(_ outcome: PerformTicket.State?, by loop: RunLoopPointer) {
         var plain = self
         let extra = plain.takeExtra()
-        Probe.tell(.dropped, .function, loop, info: plain.detail, addressOfFunction(function))
+        Probe.report(.dropped, .function, loop, info: plain.detail, addressOfFunction(function))
         if let extra {
             if let outcome { Self.finish(extra, outcome) } else { free(extra) }
         }

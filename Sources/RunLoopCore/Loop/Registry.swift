@@ -40,7 +40,7 @@ enum Registry {
             systemError = ENOMEM
             return nil
         }
-        Thread.lookAtProcessors()
+        Thread.detectProcessors()
         mutex.lock()
         let isMain = !mainIsForker && Thread.isMain
         guard let loop = isMain && main != nil ? main : makeLoop(), Thread.callAtExit(with: loop) else {

@@ -66,7 +66,7 @@ extension RunLoopPointer {
         endHostWait()
         locked {
             pointee.guest = Guest()
-            _ = pointee.poller.setReportsEpoll(false)
+            _ = pointee.poller.setWatchesEpoll(false)
             pointee.poller.setHostDeadline(.never)
         }
         dropSignals()
@@ -132,7 +132,7 @@ extension RunLoopPointer {
             if pointee.activation.depth == 0 { pointee.stop.store(0, ordering: .relaxed) }
         }
         pointee.guest.hasTimer = withTimer
-        if !pointee.poller.setReportsEpoll(!target.isNothing) { tryAgainLater() }
+        if !pointee.poller.setWatchesEpoll(!target.isNothing) { tryAgainLater() }
         let now = Clock.now
         var limit = pointee.retryDeadline
         if let mode { limit = Swift.min(limit, Instant(nanoseconds: latestWake(mode))) }

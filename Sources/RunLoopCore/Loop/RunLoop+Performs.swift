@@ -53,7 +53,7 @@ extension RunLoopPointer {
     /// RLRunLoopPerformFunction and RLRunLoopPostFunction. Returns false with errno. O(1), amortized without allocation; at most one system
     /// call per sleep of the loop. Any thread.
     func enqueue(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
-        if Probe.isSet { Probe.tell(.sent, .function, self, info: request.info, addressOfFunction(request.function)) }
+        if Probe.isSet { Probe.report(.sent, .function, self, info: request.info, addressOfFunction(request.function)) }
         return enqueueUntold(request, wakes: wakes, isAwaited: isAwaited)
     }
 

@@ -47,14 +47,14 @@ extension RunLoopPointer {
 
         if wasEmptied(mode) { return .over }
         if pointee.wake.goToSleep(inEpoll: wakeDescriptor) {
-            Probe.tell(.willSleep, .sleep, self, info: mode.pointee.name, UInt(limit.kernelNanoseconds))
+            Probe.report(.willSleep, .sleep, self, info: mode.pointee.name, UInt(limit.kernelNanoseconds))
             if target.isNothing {
                 pointee.wake.sleepOnWord(until: limit)
             } else {
                 pointee.eventBatch.sleep(target, until: limit, extent, now, sleepsBefore: count)
             }
             let reason = pointee.wake.wakeFromSleep()
-            Probe.tell(.didSleep, .sleep, self, detail: reason.rawValue)
+            Probe.report(.didSleep, .sleep, self, detail: reason.rawValue)
             if reason != .nothing && !target.isNothing { pointee.eventBatch.countWake() }
             if limit != .never { Clock.sampleClocksOncePerTick() }
             return end(of: reason, mode, limit)

@@ -144,7 +144,7 @@ extension ConnectionPointer {
             if pointee.role == .server && pointee.ring.isOpen, let progress = takeFromRing(buffer, &reception) { return progress }
             size += Frame.inlineLimit
         }
-        let received = PacketSocket.receive(pointee.fd, buffer, size, room, mayHold: pointee.mayHoldDescriptors)
+        let received = PacketSocket.receive(pointee.fd, buffer, size, room, acceptsDescriptors: pointee.acceptsDescriptors)
         passed = received.passed
         guard received.kind == .packet else {
             if received.kind == .end { reception.packet.ending = .closed }

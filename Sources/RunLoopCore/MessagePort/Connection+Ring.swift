@@ -65,7 +65,7 @@ extension ConnectionPointer {
         isDue = pointee.ring.counter >= (pointee.ring.isOpen ? Connection.livenessInterval : Connection.ringThreshold)
         if isDue { pointee.ring.counter = 0 }
         if !pointee.ring.isOpen {
-            if pointee.ring.counter == Connection.ringThreshold / 2 { takeDescriptors() }
+            if pointee.ring.counter == Connection.ringThreshold / 2 { acceptDescriptors() }
             if !pointee.ring.isMapped || !openRing() { return .failed }
         }
         if !pointee.ring.hasRoom(for: length) { return pointee.ring.staysFull ? .failed : .full }
@@ -100,10 +100,10 @@ extension ConnectionPointer {
     private func openRing() -> Bool { sendPacketLocked(Frame(kind: .ring)) == .done && pointee.ring.open() }
 
     /// Client: makes the socket accept descriptors, so that the server can pass a ring.
-    private func takeDescriptors() {
-        if pointee.mayHoldDescriptors { return }
-        pointee.mayHoldDescriptors = true
-        PacketSocket.setTakesDescriptors(pointee.fd, true)
+    private func acceptDescriptors() {
+        if pointee.acceptsDescriptors { return }
+        pointee.acceptsDescriptors = true
+        PacketSocket.setAcceptsDescriptors(pointee.fd, true)
     }
 
     /// Client: receives a packet, if there is one, since it may be a ring: a program that only sends never runs the loop that would receive

@@ -40,7 +40,7 @@ struct Connection: Linked, Locked, ~Copyable {
     /// Set once, by `shutDown`. In the child of a fork() a connection that the parent had open is neither open nor closed before that.
     var isClosed = false
     /// Whether descriptors may arrive with packets: at a client that expects a ring, and at every socket on Linux before 6.16.
-    var mayHoldDescriptors = PacketSocket.mayHoldDescriptors
+    var acceptsDescriptors = PacketSocket.cannotRefuseDescriptors
     /// Server: the client has sent its hello, with the name of the port that it wants.
     var handshakeDone = false
     /// Watches the socket; nil if there is none, and once the connection is closed. Retained.
@@ -123,7 +123,7 @@ extension ConnectionPointer {
         port.locked {
             // Closed while the connection is still listed: a child of fork() closes the descriptors of all listed connections.
             if pointee.fd >= 0 {
-                PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, mayHold: pointee.mayHoldDescriptors)
+                PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, acceptsDescriptors: pointee.acceptsDescriptors)
             }
             _ = unlink(from: &port.pointee.connections)
         }

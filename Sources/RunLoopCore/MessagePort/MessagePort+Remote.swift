@@ -90,7 +90,7 @@ extension MessagePortPointer {
         let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         held.end()
         // A callback may have released the port meanwhile: the connection keeps it alive.
-        if sent != .success { tell(.dropped, .messagePort, 0) }
+        if sent != .success { report(.dropped, .messagePort, 0) }
         if sent == .isInvalid { invalidate(releasing: connection) } else { connection?.release() }
         return sent
     }
@@ -106,7 +106,7 @@ extension MessagePortPointer {
         let level = loop.pushCleanup(
             CleanupHandler(function: { pending, port, _ in abandonWait(pending, port) }, object: pending, part: self))
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
-        if Probe.isSet { tell(.received, .reply, pending.pointee.id) }
+        if Probe.isSet { report(.received, .reply, pending.pointee.id) }
         loop.popCleanup(level)
         let result = finishWaiting(pending, loop, &reply)
         if result == .isInvalid { invalidate() }
@@ -148,7 +148,7 @@ extension MessagePortPointer {
             pending.initialize(to: PendingRequest(replySource: replySource, callout, info))
             if enqueueLocked(pending) {
                 pointee.mutex.unlockInlined()
-                if Probe.isSet { tell(.sent, .messagePort, pending.pointee.id) }
+                if Probe.isSet { report(.sent, .messagePort, pending.pointee.id) }
                 return pending
             }
         }

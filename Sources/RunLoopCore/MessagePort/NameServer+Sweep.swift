@@ -51,7 +51,7 @@ extension NameServer {
         defer { Descriptor.close(lock) }
         guard let files = try? PortFiles(lock: name, length) else { return }
         defer { files.free() }
-        if directory.hasOwnSocket(files.port) || directory.isOlder(lock, than: age), directory.has(name, lock) {
+        if directory.hasOwnSocket(files.port) || directory.isUnmodified(lock, for: age), directory.name(name, refersTo: lock) {
             directory.removeOwnSocket(files.port)
             directory.removeOwnSocket(files.new)
             directory.remove(name)

@@ -53,7 +53,7 @@ enum NameServer {
         let directory = try PortDirectory()
         let files = try PortFiles(name)
         defer { files.free() }
-        if !directory.has(files.lock, claim.lock) { throw .make(ENOENT) }
+        if !directory.name(files.lock, refersTo: claim.lock) { throw .make(ENOENT) }
         try directory.open(files.port, toAll: isForAll)
     }
 
@@ -63,7 +63,7 @@ enum NameServer {
             if let directory = try? PortDirectory(), let files = try? PortFiles(name) {
                 defer { files.free() }
                 // Not if the directory was replaced meanwhile.
-                if directory.has(files.lock, claim.lock) {
+                if directory.name(files.lock, refersTo: claim.lock) {
                     directory.remove(files.port)
                     directory.remove(files.lock)
                 }

@@ -166,7 +166,7 @@ extension MessagePortPointer {
             let loop = pending.pointee.replySource.pointee.loop
             let level = loop.pushCleanup(
                 CleanupHandler(function: { port, pending, _ in abandonReply(port, pending) }, object: self, part: pending))
-            if Probe.isSet { tell(.received, .reply, pending.pointee.id) }
+            if Probe.isSet { report(.received, .reply, pending.pointee.id) }
             RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
                 handle, pending.pointee.result.rawValue, pending.pointee.reply?.handle, pending.pointee.info, callout)
             loop.popCleanup(level)

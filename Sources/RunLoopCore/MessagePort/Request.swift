@@ -244,26 +244,26 @@ extension MessagePortPointer {
     /// Reports an event of a request, or of its reply, to the probe, at either end. `process` is the process that sent the request; 0 means
     /// this one.
     @inline(__always)
-    func tell(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32 = 0) {
-        tell(Probe.topic(part, kind), id, of: process)
+    func report(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32 = 0) {
+        report(Probe.topic(part, kind), id, of: process)
     }
 
     @inline(never)
-    private func tell(_ topic: UInt, _ id: UInt32, of process: Int32) {
+    private func report(_ topic: UInt, _ id: UInt32, of process: Int32) {
         let hash = locked { pointee.name?.hashValue32 ?? 0 }
         let sender = process == 0 ? PacketSocket.ownProcess : process
         let hasReply: UInt = id == 0 ? 0 : 1
-        Probe.tell(topic | hasReply << 32, self, nil, Probe.flow(process: sender, id, nameHash: hash))
+        Probe.report(topic | hasReply << 32, self, nil, Probe.flow(process: sender, id, nameHash: hash))
     }
 
     /// Reports to the probe that this port is about to handle a request.
     func probeReceived(_ request: RequestPointer) {
-        tell(.received, .messagePort, request.pointee.id, of: request.pointee.connection.pointee.credentials.process)
+        report(.received, .messagePort, request.pointee.id, of: request.pointee.connection.pointee.credentials.process)
     }
 }
 
 extension RequestPointer {
     private func probeReply() {
-        pointee.connection.pointee.port.tell(.sent, .reply, pointee.id, of: pointee.connection.pointee.credentials.process)
+        pointee.connection.pointee.port.report(.sent, .reply, pointee.id, of: pointee.connection.pointee.credentials.process)
     }
 }

@@ -26,13 +26,13 @@ enum Handle {
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: UnsafeRawPointer?, _ function: Name, _ parameter: Name
     ) -> UnsafeMutablePointer<Storage>? {
-        guard let object = object(handle, Storage.kind, function, parameter) else { return nil }
+        guard let object = checked(handle, Storage.kind, function, parameter) else { return nil }
         return storage(object)
     }
 
     /// Returns `handle` if it is of this kind; otherwise reports it and returns nil.
     @inline(never)
-    private static func object(
+    private static func checked(
         _ handle: UnsafeRawPointer?, _ kind: Kind, _ function: Name, _ parameter: Name
     ) -> UnsafeRawPointer? {
         if let handle, isKind(kind, handle) { return handle }

@@ -1,13 +1,13 @@
 import CLinux
 import CRunLoop
 
-/// The client's probe, which is told what all loops do (RLRunLoopProbe.h). Telling it costs two instructions while no probe is set:
+/// The client's probe, to which events of all loops are reported (RLRunLoopProbe.h). A report costs two instructions while no probe is set:
 ///
-///     if Probe.isSet { Probe.tell(…) }
+///     if Probe.isSet { Probe.report(…) }
 ///
 /// In each pass, post and callback the condition is `_slowPath(Probe.isSet)`: then no jump is taken without a probe, for some bytes more of
-/// code. Where something has failed or has been cancelled, and where the kernel puts a thread to sleep or wakes it, `tell` is called without
-/// asking: one call more makes no difference there.
+/// code. Where something has failed or has been cancelled, and where the kernel puts a thread to sleep or wakes it, `report` is called
+/// without this test: one call more makes no difference there.
 enum Probe {
     /// What an event is about, with the values of the public header.
     enum Kind: UInt32 {
@@ -24,14 +24,14 @@ enum Probe {
     /// Whether there is a probe. Any thread, async-signal-safe.
     static var isSet: Bool { linux_has_probe() != 0 }
 
-    /// Tells the probe of an event; nothing happens if it has no such function. `value` is the function's address where the event is about
+    /// Reports an event to the probe; nothing happens if it has no such function. `value` is the function's address where the event is about
     /// a source or a function, and the event's number elsewhere. Any thread, without a lock; async-signal-safe as far as the client's
     /// function is. Calls user code.
     @inline(__always)
-    static func tell(
+    static func report(
         _ part: Part, _ kind: Kind, _ object: UnsafeRawPointer?, info: UnsafeRawPointer? = nil, _ value: UInt = 0, detail: UInt32 = 0
     ) {
-        tell(topic(part, kind, detail: detail), object, info, value)
+        report(topic(part, kind, detail: detail), object, info, value)
     }
 
     /// A part, a kind and a detail in one word, so that callers pass one argument for them.
@@ -39,24 +39,24 @@ enum Probe {
         UInt(detail) << 32 | UInt(part.rawValue << 4 | kind.rawValue)
     }
 
-    /// Tells the probe of an event, whose part, kind and detail are in `topic`. An `RLRunLoopProbeEvent` has five words: `value` is the third,
+    /// Reports an event whose part, kind and detail are in `topic`. An `RLRunLoopProbeEvent` has five words: `value` is the third,
     /// the function, if the kind is less than 8, else the fifth, the number.
     @inline(never)
-    static func tell(_ topic: UInt, _ object: UnsafeRawPointer?, _ info: UnsafeRawPointer?, _ value: UInt) {
+    static func report(_ topic: UInt, _ object: UnsafeRawPointer?, _ info: UnsafeRawPointer?, _ value: UInt) {
         guard isSet else { return }
         var words = (topic & ~0xF0, object, UInt(0), info, UInt(0))
         withUnsafeMutablePointer(to: &words) { words in
             let event = UnsafeMutableRawPointer(words)
             event.storeBytes(of: value, toByteOffset: 16 + Int(topic & 8) * 2, as: UInt.self)
-            tell(linux_probe(), UInt32(truncatingIfNeeded: topic) >> 4, event.assumingMemoryBound(to: RLRunLoopProbeEvent.self))
+            report(linux_probe(), UInt32(truncatingIfNeeded: topic) >> 4, event.assumingMemoryBound(to: RLRunLoopProbeEvent.self))
         }
     }
 
-    /// Tells a probe, which may have been replaced, of an event.
+    /// Reports an event to this probe, which another thread may have replaced meanwhile.
     @inline(__always)
-    private static func tell(_ probe: UnsafeRawPointer, _ part: UInt32, _ event: UnsafePointer<RLRunLoopProbeEvent>) {
-        let place = Int(part + 1) * MemoryLayout<RLIndex>.size
-        if let tell = probe.load(fromByteOffset: place, as: RLRunLoopProbeFunction?.self) { tell(event) }
+    private static func report(_ probe: UnsafeRawPointer, _ part: UInt32, _ event: UnsafePointer<RLRunLoopProbeEvent>) {
+        let offset = Int(part + 1) * MemoryLayout<RLIndex>.size
+        if let function = probe.load(fromByteOffset: offset, as: RLRunLoopProbeFunction?.self) { function(event) }
     }
 
     /// A call with its event, both in memory while the probe is told.
@@ -108,11 +108,11 @@ enum Probe {
             call.pointee.event.info = last.load(as: UnsafeRawPointer?.self)
             call.pointee.event.function = last.load(fromByteOffset: 8, as: AnyFunction?.self)
             let probe = linux_probe()
-            tell(probe, Part.willCall.rawValue, &call.pointee.event)
+            report(probe, Part.willCall.rawValue, &call.pointee.event)
             let (first, second, third, fourth, fifth, _) = call.pointee.arguments
             let address = addressOfFunction(call.pointee.event.function)
             let result = unsafeBitCast(address, to: Callback.self)(first, second, third, fourth, fifth)
-            tell(probe, Part.didCall.rawValue, &call.pointee.event)
+            report(probe, Part.didCall.rawValue, &call.pointee.event)
             return result
         }
     }

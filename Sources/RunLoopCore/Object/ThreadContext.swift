@@ -29,7 +29,7 @@ extension ThreadContext {
     static var scratchSize: Int { 33 * 1024 }
 
     /// Returns `scratchSize` bytes of temporary memory, valid until the next call; nil if out of memory. O(1); allocates if a caller kept
-    /// the last memory (`keepScratch`). The context's thread only.
+    /// the last memory (`detachScratch`). The context's thread only.
     mutating func scratch() -> UnsafeMutableRawPointer? { scratchMemory ?? makeScratch() }
 
     @inline(never)
@@ -38,12 +38,12 @@ extension ThreadContext {
         return scratchMemory
     }
 
-    /// Leaves the memory that `scratch` returned to the caller, which later frees it or passes it to `giveScratchBack`, possibly on another
+    /// Leaves the memory that `scratch` returned to the caller, which later frees it or passes it to `recycleScratch`, possibly on another
     /// thread and so to another context. The context's thread only.
-    mutating func keepScratch() { scratchMemory = nil }
+    mutating func detachScratch() { scratchMemory = nil }
 
     /// Takes over memory of `scratchSize` bytes for the next `scratch`. The context's thread only.
-    mutating func giveScratchBack(_ memory: UnsafeMutableRawPointer) {
+    mutating func recycleScratch(_ memory: UnsafeMutableRawPointer) {
         free(scratchMemory)
         scratchMemory = memory
     }
@@ -73,9 +73,10 @@ extension ThreadContextPointer {
     func lock() { lockInlined() }
 
     /// Begins a fast path: locks the calling thread's context and returns it. Returns nil if the thread has none, or if another thread
-    /// holds the lock or is about to. A fast path that has done its work calls `unlockAfterTryLock`. If the fast path does not apply (which
-    /// includes nil), it calls `stepOut`, locked or not, and then the general function. Because the general function is then a tail call,
-    /// the fast path need not spill registers.
+    /// holds the lock or is about to. A failed attempt leaves its store `inside = 1` in the lock (see `OwnerLock`), as a successful one
+    /// does. A fast path that has done its work calls `unlockAfterTryLock`. If the fast path does not apply, or the result was nil, it
+    /// calls `stepOut` and then the general function. Because the general function is then a tail call, the fast path need not spill
+    /// registers.
     static func tryLockCurrent() -> ThreadContextPointer? {
         guard let own = current, own.pointee.lock.tryLock() else { return nil }
         return own
@@ -86,7 +87,9 @@ extension ThreadContextPointer {
         if !pointee.lock.tryUnlockUncontended() { Self.stepOut() }
     }
 
-    /// Ends what `tryLockCurrent` began, whether or not it locked the context.
+    /// Undoes the store `inside = 1` of `tryLockCurrent`, which also unlocks the context if it was locked, and wakes the threads that wait
+    /// for that. May be called whether or not `tryLockCurrent` acquired the lock, and after an unlock that found a waiting thread. Without
+    /// a context, does nothing.
     @inline(never)
     static func stepOut() { current?.pointee.lock.stepOut() }
 

@@ -55,7 +55,7 @@ enum Clock {
     private static let offset = Atomic<Int64>(0)
 
     /// When `sampleClocksOncePerTick` last sampled the clocks, as read from the coarse clock. Any thread.
-    private static let lastLook = Atomic<UInt64>(0)
+    private static let lastSample = Atomic<UInt64>(0)
 
     /// Changes of the difference that are smaller than this may be jitter between two clock reads and are not stored, so that a date
     /// survives conversion to a deadline and back unchanged. Every deadline is later by this amount, and therefore never early.
@@ -120,8 +120,8 @@ enum Clock {
         var time = timespec()
         clock_gettime(CLOCK_MONOTONIC_COARSE, &time)
         let tick = Instant(time).nanoseconds
-        if lastLook.load(ordering: .relaxed) == tick { return }
-        lastLook.store(tick, ordering: .relaxed)
+        if lastSample.load(ordering: .relaxed) == tick { return }
+        lastSample.store(tick, ordering: .relaxed)
         sampleClocks()
     }
 

@@ -163,7 +163,7 @@ enum Membarrier {
     /// Whether the fast paths are used. Decided when the first lock is created, when none can be held. Not used under a race detector,
     /// which cannot see locks that are acquired by plain stores.
     static let isAvailable: Bool = {
-        RaceDetector.look()
+        RaceDetector.detect()
         return !RaceDetector.isWatching && linux_membarrier_register() == 0
     }()
 

@@ -25,7 +25,7 @@ enum PacketSocket {
     private static let refusal = Atomic<UInt8>(0)
 
     /// Whether a socket that should refuse descriptors may have received some nevertheless: on Linux before 6.16.
-    static var mayHoldDescriptors: Bool { refusal.load(ordering: .relaxed) == 2 }
+    static var cannotRefuseDescriptors: Bool { refusal.load(ordering: .relaxed) == 2 }
 
     /// Creates a socket that refuses descriptors, as do the sockets that it accepts.
     private static func make() throws(SystemError) -> Int32 {
@@ -37,16 +37,18 @@ enum PacketSocket {
     }
 
     /// Sets whether the socket accepts descriptors; initially it refuses them. One system call.
-    static func setTakesDescriptors(_ fd: Int32, _ takes: Bool) { preservingSystemError { _ = linux_refuse_passed(fd, takes ? 0 : 1) } }
+    static func setAcceptsDescriptors(_ fd: Int32, _ accepts: Bool) {
+        preservingSystemError { _ = linux_refuse_passed(fd, accepts ? 0 : 1) }
+    }
 
     /// Sets how many bytes may wait in the socket until the other end reads them. One system call.
     static func setSendBuffer(_ fd: Int32, _ size: Int32) { preservingSystemError { _ = linux_set_socket_option(fd, SO_SNDBUF, size) } }
 
-    /// Ends a connection and closes its socket. With `mayHold`, packets that have not been received may contain descriptors. The kernel
-    /// would close them together with the socket, which can block, so the socket is then closed on a separate thread.
+    /// Ends a connection and closes its socket. With `acceptsDescriptors`, packets that have not been received may contain descriptors. The
+    /// kernel would close them together with the socket, which can block, so the socket is then closed on a separate thread.
     @inline(never)
-    static func close(_ fd: Int32, isListener: Bool = false, mayHold: Bool = false) {
-        if mayHold || mayHoldDescriptors {
+    static func close(_ fd: Int32, isListener: Bool = false, acceptsDescriptors: Bool = false) {
+        if acceptsDescriptors || cannotRefuseDescriptors {
             shutDown(fd)
             var byte: UInt8 = 0
             // Clients that a listener has not accepted may have sent packets, too. Peeking at a packet without room for descriptors leaves
@@ -138,16 +140,16 @@ enum PacketSocket {
     }
 
     /// Receives the next packet, if there is one. Data that fits neither into `buffer` nor into `body`, which is filled after it, is lost.
-    /// With `mayHold`, the packet may carry descriptors. One system call, repeated after EINTR or ECONNRESET.
+    /// With `acceptsDescriptors`, the packet may carry descriptors. One system call, repeated after EINTR or ECONNRESET.
     static func receive(
-        _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, _ body: UnsafeMutableRawBufferPointer?, mayHold: Bool
+        _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, _ body: UnsafeMutableRawBufferPointer?, acceptsDescriptors: Bool
     ) -> Received {
         let saved = systemError
         while true {
             var passed: Int32 = -1
             let bodySize = body?.count ?? 0
             let size =
-                mayHold
+                acceptsDescriptors
                 ? linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, &passed)
                 : linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, nil)
             if size >= 0 { return Received(kind: size > 0 ? .packet : .end, size: size, passed: passed) }

@@ -48,7 +48,7 @@ struct PortDirectory: ~Copyable {
             if systemError == EWOULDBLOCK { throw .make(EADDRINUSE) }
             throw systemError == ELOOP ? .make(EACCES) : .last
         }
-        if linux_is_mine(file) != 0 { return file }
+        if linux_is_owned_by_user(file) != 0 { return file }
         Descriptor.close(file)
         throw .make(EACCES)
     }
@@ -100,8 +100,8 @@ struct PortDirectory: ~Copyable {
     /// Removes the name if it is that of a socket of this user.
     func removeOwnSocket(_ name: UnsafePointer<CChar>) { if hasOwnSocket(name) { remove(name) } }
 
-    /// Whether a file was last modified more than `seconds` ago.
-    func isOlder(_ file: Int32, than seconds: Int) -> Bool { preservingSystemError { linux_is_older(file, seconds) != 0 } }
+    /// Whether a file has not been modified for more than `seconds` seconds.
+    func isUnmodified(_ file: Int32, for seconds: Int) -> Bool { preservingSystemError { linux_is_unmodified_for(file, seconds) != 0 } }
 
     /// Calls `body` with the names in this directory and their lengths, for about 4 000 files at most.
     func forEachEntry(_ body: (UnsafePointer<CChar>, Int) -> Void) {
@@ -124,7 +124,9 @@ struct PortDirectory: ~Copyable {
     }
 
     /// Whether the name still refers to the open file.
-    func has(_ name: UnsafePointer<CChar>, _ file: Int32) -> Bool { preservingSystemError { linux_is_same_file(file, fd, name) != 0 } }
+    func name(_ name: UnsafePointer<CChar>, refersTo file: Int32) -> Bool {
+        preservingSystemError { linux_is_same_file(file, fd, name) != 0 }
+    }
 
     /// Removes the name, whatever kind of file it refers to, except a directory.
     func remove(_ name: UnsafePointer<CChar>) { preservingSystemError { linux_unlink(fd, name) } }

@@ -10,7 +10,7 @@ import Synchronization
 /// cover everything that the locks guard.
 enum RaceDetector {
     /// Looks for Valgrind's tools. Called before the first lock is created. ThreadSanitizer is detected when the library is loaded.
-    static func look() { linux_look_for_valgrind() }
+    static func detect() { linux_detect_valgrind() }
 
     /// Whether a detector watches the process. Costs two instructions. Any thread, async-signal-safe.
     static var isWatching: Bool { linux_is_watched() != 0 }

@@ -48,7 +48,7 @@ enum Thread {
 
     /// Determines, for `maySpin`, where the calling thread and the main thread may run; the main thread represents threads without a loop.
     /// At most three system calls, none once a second processor has been seen. Any thread.
-    static func lookAtProcessors() {
+    static func detectProcessors() {
         if !maySpin { note(linux_only_processor(0)) }
         if !maySpin { note(linux_only_processor(linux_process())) }
     }

@@ -244,9 +244,9 @@ struct EventBatch: ~Copyable {
         guard let batch, count > 1 else { return }
         for index in 1..<count {
             let event = batch[index]
-            let itsRank = rank(linux_epoll_tag(batch + index))
+            let eventRank = rank(linux_epoll_tag(batch + index))
             var hole = index
-            while hole > 0 && rank(linux_epoll_tag(batch + (hole - 1))) > itsRank {
+            while hole > 0 && rank(linux_epoll_tag(batch + (hole - 1))) > eventRank {
                 batch[hole] = batch[hole - 1]
                 hole -= 1
             }

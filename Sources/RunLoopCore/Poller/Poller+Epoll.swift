@@ -56,7 +56,7 @@ extension Poller {
             return true
         }
         Descriptor.close(epoll)
-        host.reportsEpoll = false
+        host.watchesEpoll = false
         epoll = new
         var isWhole = true
         for index in 0..<watches.count where watches[index].state == .listening {

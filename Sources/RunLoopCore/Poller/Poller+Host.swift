@@ -11,8 +11,8 @@ struct HostDescriptors: BitwiseCopyable {
     var timer: Int32 = -1
     /// The deadline to which `timer` is set.
     var deadline = Instant.never
-    var reportsWakes = false
-    var reportsEpoll = false
+    var watchesWakes = false
+    var watchesEpoll = false
 }
 
 // The functions below are called by the loop's thread, which holds the loop's lock. They call no user code.
@@ -23,9 +23,9 @@ extension Poller {
         guard open() else { return false }
         do {
             if host.epoll < 0 { host.epoll = try Epoll.create() }
-            if !host.reportsWakes {
+            if !host.watchesWakes {
                 try Epoll.add(host.epoll, wakeDescriptor, .readable, isEdgeTriggered: true, tag: 0)
-                host.reportsWakes = true
+                host.watchesWakes = true
             }
             if withTimer && host.timer < 0 {
                 let timer = try TimerDescriptor.create()
@@ -46,14 +46,14 @@ extension Poller {
     /// Adds the loop's epoll to the descriptors that the host's descriptor reports, or removes it. At most one system call. Returns false
     /// with errno set on failure.
     @inline(never)
-    mutating func setReportsEpoll(_ reports: Bool) -> Bool {
-        if reports == host.reportsEpoll { return true }
-        if reports {
+    mutating func setWatchesEpoll(_ watches: Bool) -> Bool {
+        if watches == host.watchesEpoll { return true }
+        if watches {
             do { try Epoll.add(host.epoll, epoll, .readable, tag: 0) } catch { return false }
         } else {
             Epoll.remove(host.epoll, epoll)
         }
-        host.reportsEpoll = reports
+        host.watchesEpoll = watches
         return true
     }
 

@@ -132,7 +132,7 @@ struct WakeWord: ~Copyable {
     /// Ends the sleep: `before` is the value of the word that the caller replaced. One system call. Any thread, async-signal-safe.
     @inline(never)
     private func signalSleeper(_ before: UInt32) {
-        Probe.tell(.sent, .wake, withUnsafePointer(to: self) { UnsafeRawPointer($0) } - Self.offsetInLoop)
+        Probe.report(.sent, .wake, withUnsafePointer(to: self) { UnsafeRawPointer($0) } - Self.offsetInLoop)
         if before == Self.sleepingOnWord {
             Futex.wake(word, count: 1)
         } else {

@@ -5,16 +5,16 @@ import CLinux
 struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
-    /// Where the bytes are stored, and what frees them. `behind`: directly after the struct. `given`: in a client's block, which the
+    /// Where the bytes are stored, and what frees them. `inline`: directly after the struct. `adopted`: in a client's block, which the
     /// library frees. `noCopy`: in a client's block, which the library does not free. `growing`: in the block of mutable data.
     enum PayloadLocation: UInt8 {
-        case behind, given, noCopy, growing
+        case inline, adopted, noCopy, growing
         /// After the struct, in memory of `smallSlab`.
         case pooled
         /// In a block of `Memory.allocateLarge`.
         case large
         /// After the struct, in memory that was a thread's temporary memory (`ThreadContext.scratch`).
-        case received
+        case scratch
     }
 
     var header: ObjectHeader
@@ -42,7 +42,7 @@ extension DataPointer {
         }
         let bytes = (memory + offset).assumingMemoryBound(to: UInt8.self)
         if let source { memcpy(bytes, source, count) }
-        return create(in: memory, .behind, bytes, count: count, capacity: count)
+        return create(in: memory, .inline, bytes, count: count, capacity: count)
     }
 
     /// Like `create`, for data that is created very often: a small copy costs no allocation. `threadContext` is the calling thread's.
@@ -74,17 +74,17 @@ extension DataPointer {
     static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         let bytes = source.assumingMemoryBound(to: UInt8.self)
         return count < ThreadContext.scratchSize / 2
-            ? createPooled(bytes, count: count, threadContext) : keepReceived(bytes, count: count, threadContext)
+            ? createPooled(bytes, count: count, threadContext) : createInScratch(bytes, count: count, threadContext)
     }
 
     /// Creates data within the thread's temporary memory itself, which the thread gives up.
     @inline(never)
-    private static func keepReceived(_ bytes: UnsafeMutablePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer)
+    private static func createInScratch(_ bytes: UnsafeMutablePointer<UInt8>, count: Int, _ threadContext: ThreadContextPointer)
         -> DataPointer?
     {
         guard let memory = threadContext.pointee.scratch() else { return nil }
-        threadContext.pointee.keepScratch()
-        return create(in: memory, .received, bytes, count: count, capacity: count)
+        threadContext.pointee.detachScratch()
+        return create(in: memory, .scratch, bytes, count: count, capacity: count)
     }
 
     /// Creates data that uses a block of the caller's, of `capacity` bytes. Returns nil with ENOMEM if out of memory: the caller then keeps
@@ -135,11 +135,11 @@ extension DataPointer {
         pointee.header.tag = 0
         switch pointee.payloadLocation {
         case .pooled: return DataStorage.smallSlab.deallocate(self)
-        case .received:
-            if let threadContext = ThreadContextPointer.current { return threadContext.pointee.giveScratchBack(self) }
-        case .given, .growing: free(pointee.bytes)
+        case .scratch:
+            if let threadContext = ThreadContextPointer.current { return threadContext.pointee.recycleScratch(self) }
+        case .adopted, .growing: free(pointee.bytes)
         case .large: Memory.freeLarge(pointee.bytes, pointee.capacity)
-        case .behind, .noCopy: break
+        case .inline, .noCopy: break
         }
         free(self)
     }
