@@ -66,7 +66,7 @@ DEAD = {
     "callEither": "name the difference",
     "lookThroughSources": "scanSources",
     "lookForMemory": "pollForMemory",
-    "tryAgainLater": "tryAgainLater",
+    "tryAgainLater": "scheduleRetry",
     "mainIsForker": "forkerIsMain",
     "madeMode": "listedMode",
     "unlinkUnqueued": "unlinkAfterFailure",

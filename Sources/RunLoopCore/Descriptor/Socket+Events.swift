@@ -151,9 +151,9 @@ extension SocketPointer {
             if data == nil || failure?.isTemporary == true { return }
             if sender.count == 0 && isStream && (try? Sockets.peer(of: endpoint.pointee.fd, &sender)) == nil { sender.count = 0 }
         }
-        guard let address else { return .tryLater }
+        guard let address else { return .retryLater }
         defer { address.release() }
-        guard let data else { return .tryLater }
+        guard let data else { return .retryLater }
         defer { data.release() }
         if failure?.isTemporary == true { return .unwanted }
         let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
@@ -175,11 +175,11 @@ extension SocketPointer {
         let address = SocketAddress.data { client in
             do throws(SystemError) { fd = try Sockets.accept(endpoint.pointee.fd, &client) } catch { failure = error }
         }
-        guard let address else { return .tryLater }
+        guard let address else { return .retryLater }
         defer { address.release() }
         if let failure {
             isAtEnd = failure.isNoListener
-            return failure.isShortage ? .tryLater : .unwanted
+            return failure.isShortage ? .retryLater : .unwanted
         }
         guard let callout = endpoint.pointee.callout.ofSocket else {
             // There is no callback to pass the accepted descriptor to.

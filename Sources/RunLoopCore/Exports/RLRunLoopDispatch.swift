@@ -6,7 +6,7 @@ import CRunLoop
 public func RLRunLoopSetServicesDispatchMainQueue(_ serves: UInt8) -> UInt8 {
     guard Registry.current != nil, let loop = Registry.mainLoop else { return 0 }
     if serves != 0 { return MainQueue.serve(by: loop) ? 1 : 0 }
-    if let source = MainQueue.takeAway() {
+    if let source = MainQueue.detach() {
         RLRunLoopSourceInvalidate(source.handle)
         RLRelease(UnsafeRawPointer(source))
     }

@@ -94,7 +94,7 @@ public func RLRunLoopPostFunction(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?
 ) -> UInt8 {
     if let function, let modes, let loop = loop(rl, ifOneMode: modes), _fastPath(!Probe.isSet) {
-        return loop.enqueueUntold(PerformRequest(modes, function, info), wakes: true) ? 1 : 0
+        return loop.enqueueUnreported(PerformRequest(modes, function, info), wakes: true) ? 1 : 0
     }
     return enqueue(rl, modes, function, info, wakes: true, "RLRunLoopPostFunction")
 }

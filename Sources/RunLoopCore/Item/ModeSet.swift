@@ -20,7 +20,7 @@ struct ModeSet: ~Copyable {
     /// The number of sources of either kind.
     var sourceCount = 0
     /// The number of sources that wait for a descriptor.
-    var portCount = 0
+    var descriptorSourceCount = 0
     /// The number of sources and timers that do not keep a mode from being empty.
     var unreferencedCount = 0
 

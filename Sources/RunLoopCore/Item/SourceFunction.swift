@@ -32,7 +32,7 @@ enum DispatchResult: UInt8 {
     /// No client was waiting for these events any longer. The registration with epoll has been updated.
     case unwanted
     /// There was no memory or no descriptor to handle the events, so they have to be retried a little later.
-    case tryLater
+    case retryLater
 }
 
 /// The functions of a context that most sources do not have.

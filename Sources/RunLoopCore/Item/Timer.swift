@@ -272,7 +272,7 @@ extension TimerPointer {
     /// Returns the context to release after unlocking; `.empty` if another thread is calling the timer, and then releases the context
     /// itself. For timers with a detail only. The caller holds the lock.
     private func endContext() -> ClientContext {
-        if pointee.item.has(.firing) && (pointee.item.has(.away) || !pointee.item.owner.isCurrent) {
+        if pointee.item.has(.firing) && (pointee.item.has(.movedDuringCall) || !pointee.item.owner.isCurrent) {
             knownDetail.pointee.owesRelease = true
             return .empty
         }

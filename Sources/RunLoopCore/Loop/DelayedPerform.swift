@@ -41,7 +41,7 @@ extension RunLoopPointer {
             return pointee.isOpen
         }
         if isOpen { request.forEachMode { add(timer, in: $0) } }
-        let isQueued = isOpen && (timer.isBound || !unlinkUnqueued(timer))
+        let isQueued = isOpen && (timer.isBound || !unlinkAfterFailure(timer))
         timer.release()
         if !isQueued { systemError = isOpen ? ENOMEM : ESRCH }
         return isQueued
@@ -49,7 +49,7 @@ extension RunLoopPointer {
 
     /// Takes a timer that could not be queued, for lack of memory, out of the list. Returns false if it is no longer in the list: then it
     /// was queued after all, has fired or been cancelled since, and the record has been freed.
-    private func unlinkUnqueued(_ timer: TimerPointer) -> Bool {
+    private func unlinkAfterFailure(_ timer: TimerPointer) -> Bool {
         let isThere = locked { () -> Bool in
             let delayed = pointee.delayed?.first { $0.pointee.timer == timer }
             return delayed.flatMap { unlink($0) } != nil

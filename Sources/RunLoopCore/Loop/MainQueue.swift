@@ -6,7 +6,7 @@ import Synchronization
 /// defines this queue as the main thread's, so only the main loop can serve it. Steps 5 and 9 call the source like any other of its
 /// version.
 enum MainQueue {
-    /// The source, with a reference held by the library; `inTheMaking`; or 0. Any thread.
+    /// The source, with a reference held by the library; `beingCreated`; or 0. Any thread.
     private static let source = Atomic<UInt>(0)
 
     /// Called when the main thread first uses the library: serves the queue if the program was compiled with CoreFoundation/CFRunLoop.h and
@@ -25,7 +25,7 @@ enum MainQueue {
         isDraining = true
         // The source is retained, because the work may remove it.
         let bits = source.load(ordering: .acquiring)
-        let served = bits > inTheMaking ? SourcePointer(bitPattern: bits) : nil
+        let served = bits > beingCreated ? SourcePointer(bitPattern: bits) : nil
         if let served {
             served.pointee.item.object.retain()
             RunLoopPointer.setUnreferenced(served, true)
@@ -39,7 +39,7 @@ enum MainQueue {
     }
 
     /// Stored in `source` while a thread creates the source.
-    private static let inTheMaking: UInt = 1
+    private static let beingCreated: UInt = 1
 
     /// Makes the loop serve the queue unless the queue is already served. Returns false with errno: ENOSYS without libdispatch, otherwise
     /// the error of adding the source. Any thread that has a loop.
@@ -48,7 +48,7 @@ enum MainQueue {
             systemError = ENOSYS
             return false
         }
-        guard source.compareExchange(expected: 0, desired: inTheMaking, ordering: .acquiringAndReleasing).exchanged else { return true }
+        guard source.compareExchange(expected: 0, desired: beingCreated, ordering: .acquiringAndReleasing).exchanged else { return true }
         let new = SourcePointer.create(
             threadContext, order: 0, info: nil, perform: { _ in MainQueue.drain() }, getPort: { _ in Dispatch.mainQueueHandle },
             SourceDetail())
@@ -63,9 +63,9 @@ enum MainQueue {
     }
 
     /// Takes the source out of `source` and returns it to the caller, which invalidates and releases it; nil if there is none. Any thread.
-    static func takeAway() -> SourcePointer? {
+    static func detach() -> SourcePointer? {
         let old = source.load(ordering: .acquiring)
-        guard old > inTheMaking, source.compareExchange(expected: old, desired: 0, ordering: .acquiringAndReleasing).exchanged
+        guard old > beingCreated, source.compareExchange(expected: old, desired: 0, ordering: .acquiringAndReleasing).exchanged
         else { return nil }
         return SourcePointer(bitPattern: old)
     }

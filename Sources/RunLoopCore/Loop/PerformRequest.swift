@@ -234,8 +234,8 @@ struct PerformChoice: BitwiseCopyable {
     static func one(_ ticket: PerformTicketPointer) -> PerformChoice { PerformChoice(ticket: ticket) }
 
     /// Whether the choice includes plain requests with this function and info. O(1).
-    func includes(_ function: PerformRequest.Function, _ itsInfo: UnsafeMutableRawPointer?) -> Bool {
-        isAll || (ticket == nil && itsInfo == info && (address == 0 || address == unsafeBitCast(function, to: UInt.self)))
+    func includes(_ function: PerformRequest.Function, _ requestInfo: UnsafeMutableRawPointer?) -> Bool {
+        isAll || (ticket == nil && requestInfo == info && (address == 0 || address == unsafeBitCast(function, to: UInt.self)))
     }
 
     /// Whether the choice includes this request. O(1).

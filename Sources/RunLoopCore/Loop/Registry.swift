@@ -12,7 +12,7 @@ enum Registry {
     private nonisolated(unsafe) static var unused = PlainList<RunLoopPointer>()
     private nonisolated(unsafe) static var main: RunLoopPointer?
     /// Whether this is the child of a fork(): then the thread that forked counts as the main thread, whatever the kernel's ids are.
-    private nonisolated(unsafe) static var mainIsForker = false
+    private nonisolated(unsafe) static var forkerIsMain = false
 
     /// Sets up the process once. False if the process has no thread key left.
     private static let isPrepared: Bool = {
@@ -42,7 +42,7 @@ enum Registry {
         }
         Thread.detectProcessors()
         mutex.lock()
-        let isMain = !mainIsForker && Thread.isMain
+        let isMain = !forkerIsMain && Thread.isMain
         guard let loop = isMain && main != nil ? main : makeLoop(), Thread.callAtExit(with: loop) else {
             mutex.unlock()
             return nil
@@ -57,7 +57,7 @@ enum Registry {
     /// The loop of the process's first thread or, in the child of fork(), of the thread that forked. Created if that thread has not used
     /// the library yet; nil if out of memory.
     static var mainLoop: RunLoopPointer? {
-        if Thread.slot == nil && !mainIsForker && Thread.isMain { return current }
+        if Thread.slot == nil && !forkerIsMain && Thread.isMain { return current }
         guard isPrepared else { return nil }
         mutex.lock()
         defer { mutex.unlock() }
@@ -173,7 +173,7 @@ enum Registry {
             hasAbandonedCleanups = true
         }
         main = survivor
-        mainIsForker = survivor != nil
+        forkerIsMain = survivor != nil
         SlabList.resetSlabsAfterFork()
         afterFork()
     }

@@ -68,11 +68,11 @@ extension RunLoopPointer {
     /// Returns the mode to run. If the mode cannot be run, returns nil with errno: 0 if the mode is empty or does not exist, otherwise the
     /// error of the system call that failed.
     private func modeToRun(_ name: StringPointer, _ asCF: Bool) -> ModePointer? {
-        var found = locked { madeMode(named: name) }
+        var found = locked { listedMode(named: name) }
         if found == nil {
             systemError = 0
-            makeModesOfRequests()
-            found = locked { madeMode(named: name) }
+            listModesOfRequests()
+            found = locked { listedMode(named: name) }
         }
         guard let mode = found, !name.isCommonModes else { return nil }
         if isEmpty(mode, asCF: asCF) {
@@ -178,7 +178,7 @@ extension RunLoopPointer {
     }
 
     /// Whether the mode has no descriptors, or the loop was able to open what it needs to wait for them. False with errno.
-    private func canListen(_ mode: ModePointer) -> Bool { locked { portCount(mode) == 0 || pointee.poller.open() } }
+    private func canListen(_ mode: ModePointer) -> Bool { locked { descriptorSourceCount(mode) == 0 || pointee.poller.open() } }
 
     private var isStopRequested: Bool { pointee.stop.load(ordering: .acquiring) != 0 }
 

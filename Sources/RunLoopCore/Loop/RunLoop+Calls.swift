@@ -72,7 +72,7 @@ extension RunLoopPointer {
         }
         if !timer.pointee.item.has(.repeats) { Self.invalidate(timer) }
         let owner = timer.item.lock()
-        timer.pointee.item.clear([.firing, .away])
+        timer.pointee.item.clear([.firing, .movedDuringCall])
         if timer.pointee.set != nil {
             // The internal reference of the call keeps the timer alive.
             if owner == threadContext { _ = timer.leaveSet() } else { RunLoopPointer(owner).resume(timer) }
@@ -91,7 +91,7 @@ extension RunLoopPointer {
         let observer = call.observer
         if call.state == .called, !observer.pointee.item.has(.repeats) { observer.invalidate() }
         let owner = observer.item.lock()
-        if call.state == .called { observer.pointee.item.clear([.firing, .away]) }
+        if call.state == .called { observer.pointee.item.clear([.firing, .movedDuringCall]) }
         observer.releaseCall(owner)
     }
 
@@ -108,20 +108,20 @@ extension RunLoopPointer {
     func abandonItems() {
         for index in 0..<pointee.firing.count {
             let timer = pointee.firing[index]
-            timer.pointee.item.clear([.firing, .away])
-            let its = RunLoopPointer(timer.pointee.item.owner)
+            timer.pointee.item.clear([.firing, .movedDuringCall])
+            let loop = RunLoopPointer(timer.pointee.item.owner)
             // A timer that was firing is in no queue, so in a loop that is gone it would be lost: it leaves that loop. In the surviving
             // loop a repeating timer is queued again, and a one-shot timer counts as fired and stays parked.
-            if timer.pointee.set != nil, !its.isCurrent {
+            if timer.pointee.set != nil, !loop.isCurrent {
                 _ = timer.leaveSet()
             } else if timer.pointee.set != nil, timer.pointee.item.has(.repeats) {
-                its.resume(timer)
+                loop.resume(timer)
             }
             _ = timer.item.releaseInternal()
         }
         for index in 0..<pointee.notifyingObservers.count where pointee.notifyingObservers[index].state != .done {
             let observer = pointee.notifyingObservers[index].observer
-            if pointee.notifyingObservers[index].state == .called { observer.pointee.item.clear([.firing, .away]) }
+            if pointee.notifyingObservers[index].state == .called { observer.pointee.item.clear([.firing, .movedDuringCall]) }
             _ = observer.item.releaseInternal()
         }
         for index in 0..<pointee.signalledBatch.count { pointee.signalledBatch[index].resetAfterFork() }
@@ -147,33 +147,33 @@ struct HeldWhileCalling: ~Copyable {
     private let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
     private let level: Int
 
-    /// Begins with nothing recorded. Any thread.
+    /// Begins with nothing registered. Any thread.
     init() { level = loop?.pointee.cleanupHandlers.count ?? 0 }
 
-    /// Removes the handlers after the calls have returned. The caller then releases what was recorded.
+    /// Removes the handlers after the calls have returned. The caller then releases what was registered.
     consuming func end() { loop?.popCleanup(level) }
 
-    /// Records an object for `function` to release.
+    /// Registers an object for `function` to release.
     @inline(never)
-    func note(_ object: UnsafeMutableRawPointer, _ function: @escaping CleanupHandler.Function) {
+    func register(_ object: UnsafeMutableRawPointer, _ function: @escaping CleanupHandler.Function) {
         _ = loop?.pushCleanup(CleanupHandler(function: function, object: object))
     }
 
-    /// Records a reference to a source. In the child of a fork() without this thread, invalidating the source releases the reference.
+    /// Registers a reference to a source. In the child of a fork() without this thread, invalidating the source releases the reference.
     @inline(never)
-    func note(_ source: SourcePointer) {
-        note(source) { source, _, _ in RunLoopPointer.abandon(Handle.storage(UnsafeRawPointer(source))) }
+    func register(_ source: SourcePointer) {
+        register(source) { source, _, _ in RunLoopPointer.abandon(Handle.storage(UnsafeRawPointer(source))) }
     }
 
-    /// Records a list of sources, with a reference to each. The list may be reordered meanwhile.
-    func note(_ sources: borrowing PlainList<SourcePointer>) {
-        noteMemory(sources.elements)
-        for index in 0..<sources.count { note(sources[index]) }
+    /// Registers a list of sources, with a reference to each. The list may be reordered meanwhile.
+    func register(_ sources: borrowing PlainList<SourcePointer>) {
+        registerMemory(sources.elements)
+        for index in 0..<sources.count { register(sources[index]) }
     }
 
-    /// Records memory to be freed.
-    func noteMemory(_ memory: UnsafeMutableRawPointer?) {
-        if let memory { note(memory) { memory, _, _ in free(memory) } }
+    /// Registers memory to be freed.
+    func registerMemory(_ memory: UnsafeMutableRawPointer?) {
+        if let memory { register(memory) { memory, _, _ in free(memory) } }
     }
 }
 
@@ -184,15 +184,15 @@ extension RunLoopPointer {
     func takeOwnership(of timer: TimerPointer) {
         timer.pointee.item.setOwner(threadContext)
         if !timer.pointee.item.has(.firing) { return }
-        timer.pointee.item.clear(.away)
-        if !isCalling(timer) { timer.pointee.item.set(.away) }
+        timer.pointee.item.clear(.movedDuringCall)
+        if !isCalling(timer) { timer.pointee.item.set(.movedDuringCall) }
     }
 
     /// Parks the timer if another loop is running its callback: queues it for the far future, so that this loop finds all its timers when
     /// it closes. The caller holds the lock.
     @inline(never)
     func park(_ timer: TimerPointer) {
-        if timer.pointee.item.has(.away) { queue(timer, at: .max) }
+        if timer.pointee.item.has(.movedDuringCall) { queue(timer, at: .max) }
     }
 
     /// Ends parking: queues the timer for its deadline. The caller holds the lock.

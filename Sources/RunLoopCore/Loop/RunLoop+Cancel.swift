@@ -15,12 +15,13 @@ extension RunLoopPointer {
         }
         let withdrawn = withdraw(choice, withdrawal)
         if withdrawn > 0 && !isCurrent { noteEmptied() }
-        while let extra = locked({ nextRelease(withdrawal) }) { PerformRequest.finish(extra, .cancelled) }
+        while let extra = locked({ takeFirstRelease(withdrawal) }) { PerformRequest.finish(extra, .cancelled) }
         return delayed + withdrawn
     }
 
     /// Takes out all chosen requests, which will never run, and wakes the threads that wait for them. Returns how many there were. Their
-    /// release functions, if any, are left for `nextRelease` with this withdrawal. Does not depend on memory being available. Any thread.
+    /// release functions, if any, are left for `takeFirstRelease` with this withdrawal. Does not depend on memory being available. Any
+    /// thread.
     func withdraw(_ choice: PerformChoice, _ withdrawal: Int = 0) -> Int {
         var total = 0
         var count = 0
@@ -35,7 +36,7 @@ extension RunLoopPointer {
                 count = 0
                 locked {
                     take(choice, into: taken, &count)
-                    keepReleases(of: taken, count, withdrawal)
+                    saveReleases(of: taken, count, withdrawal)
                 }
                 for index in 0..<count { taken[index].finishUncalled(.cancelled, by: self) }
                 total += count
@@ -47,7 +48,7 @@ extension RunLoopPointer {
 
     /// Moves the release functions of requests that were taken out into the list `withdrawn`: behind those of this withdrawal if there are
     /// any, otherwise to the front. The caller holds the lock.
-    private func keepReleases(of taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: Int, _ withdrawal: Int) {
+    private func saveReleases(of taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: Int, _ withdrawal: Int) {
         var last: PerformExtraPointer?
         var next = pointee.withdrawn
         while let extra = next {
@@ -70,7 +71,7 @@ extension RunLoopPointer {
 
     /// Takes out the first release function that this withdrawal, or any if it is nil, still has to call. Returns nil if there is none. The
     /// caller holds the lock.
-    func nextRelease(_ withdrawal: Int?) -> PerformExtraPointer? {
+    func takeFirstRelease(_ withdrawal: Int?) -> PerformExtraPointer? {
         var previous: PerformExtraPointer?
         var next = pointee.withdrawn
         while let extra = next, let withdrawal, extra.pointee.withdrawal != withdrawal {
@@ -111,15 +112,15 @@ extension RunLoopPointer {
         pointee.heldStart = 0
     }
 
-    /// Takes the request at `place` if it is chosen and there is room, and leaves an entry marked as cancelled. The caller holds the lock.
+    /// Takes the request at `slot` if it is chosen and there is room, and leaves an entry marked as cancelled. The caller holds the lock.
     private func take(
-        _ place: UnsafeMutablePointer<PerformRequest>, _ choice: PerformChoice,
+        _ slot: UnsafeMutablePointer<PerformRequest>, _ choice: PerformChoice,
         into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
-        guard count < taken.count, place.pointee.modes != nil, choice.includes(place.pointee) else { return }
-        taken[count] = place.pointee
+        guard count < taken.count, slot.pointee.modes != nil, choice.includes(slot.pointee) else { return }
+        taken[count] = slot.pointee
         count += 1
-        place.pointee.markCancelled()
+        slot.pointee.markCancelled()
     }
 
     // MARK: thread exit
@@ -135,7 +136,7 @@ extension RunLoopPointer {
             pointee.batches.truncate(to: 0)
         }
         for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishUncalled(.loopIsGone, by: self) }
-        while let extra = locked({ nextRelease(nil) }) { PerformRequest.finish(extra, .loopIsGone) }
+        while let extra = locked({ takeFirstRelease(nil) }) { PerformRequest.finish(extra, .loopIsGone) }
     }
 
     /// Collects what is left of a batch inside one of whose functions the thread has exited. The caller holds the lock.

@@ -27,7 +27,7 @@ extension RunLoopPointer {
             if pointee.poller[index].hasTagOfSource { pointee.poller.registrations(index)?.source.advanceGeneration() }
             insert(registration, onWatch: index)
             pointee.poller.setInterest(interest(onWatch: index), at: index)
-            if !pointee.poller.listenAnew(index) { tryAgainLater() }
+            if !pointee.poller.listenAnew(index) { scheduleRetry() }
             return true
         }
         let source = registration.source
@@ -38,7 +38,7 @@ extension RunLoopPointer {
             return false
         }
         registration.watch = index
-        if pointee.poller[index].isUnderRegistered { tryAgainLater() }
+        if pointee.poller[index].isUnderRegistered { scheduleRetry() }
         return true
     }
 
@@ -127,7 +127,7 @@ extension RunLoopPointer {
     /// Registers what a watch's sources are interested in. A failure is recorded for a later pass. The caller holds the lock.
     @inline(never)
     private func listen(_ index: Int) {
-        if !pointee.poller.listen(index) { tryAgainLater() }
+        if !pointee.poller.listen(index) { scheduleRetry() }
         if pointee.poller[index].state == .broken { noteWatchTrouble(WatchTrouble.lost) }
         advanceGenerationIfSilent(index)
     }
@@ -164,7 +164,7 @@ extension RunLoopPointer {
 
     /// Makes a later pass retry a watch that could not be registered. The first call sets the time, which later calls leave unchanged. The
     /// caller holds the lock.
-    func tryAgainLater() {
+    func scheduleRetry() {
         if hasWatchTrouble(WatchTrouble.failed) { return }
         noteWatchTrouble(WatchTrouble.failed)
         let deadline = Clock.now.advanced(by: Self.retryInterval)
@@ -173,17 +173,17 @@ extension RunLoopPointer {
 
     /// Returns what to wait for in this mode, after all changes have been registered with epoll. The caller holds the lock.
     func target(_ mode: ModePointer) -> EventBatch.Target {
-        if pointee.poller.hasUnconnected { lookAtUnconnected() }
+        if pointee.poller.hasUnconnected { checkUnconnected() }
         if pointee.poller.hasChanges { applyChanges() }
         if pointee.mustRevisitWatches { revisitWatches(mode) }
-        if portCount(mode) == 0 || !pointee.poller.open() { return .nothing }
+        if descriptorSourceCount(mode) == 0 || !pointee.poller.open() { return .nothing }
         if pointee.eventBatch.takeBroken() {
             pointee.poller.resetDescriptors()
             pointee.eventBatch.reset()
             revisitWatches(mode)
             if !pointee.poller.open() { return .nothing }
         }
-        if pointee.eventBatch.takeNeedsRebuild() && !pointee.poller.rebuild() { tryAgainLater() }
+        if pointee.eventBatch.takeNeedsRebuild() && !pointee.poller.rebuild() { scheduleRetry() }
         return EventBatch.Target(
             epoll: pointee.poller.epoll, alwaysReady: pointee.poller.hasAlwaysReady { hasInterest(onWatch: $0, mode) },
             hasUnreportedConnects: pointee.poller.unreportedConnectCount > 0)
@@ -199,14 +199,14 @@ extension RunLoopPointer {
         case .ended: return false
         case .gone: return true
         case .unconnected, .unconnectedUnix:
-            if !pointee.poller.awaitConnection(index, isUnix: hangUp == .unconnectedUnix) { tryAgainLater() }
+            if !pointee.poller.awaitConnection(index, isUnix: hangUp == .unconnectedUnix) { scheduleRetry() }
             advanceGenerationIfSilent(index)
             return true
         }
     }
 
     /// Registers the sockets that are no longer unconnected as ordinary watches again. The caller holds the lock.
-    private func lookAtUnconnected() {
+    private func checkUnconnected() {
         var position = 0
         while let index = pointee.poller.takeConnected(from: &position) { listen(index) }
     }

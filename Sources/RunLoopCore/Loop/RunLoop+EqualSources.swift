@@ -9,9 +9,9 @@ extension RunLoopPointer {
         while true {
             let owner = source.item.lock(and: threadContext)
             forEachLikely(source, hash) { comparisons.add(source, $0.source) }
-            if !comparisons.mustAsk { return owner }
+            if !comparisons.mustCompare { return owner }
             ItemPointer.unlockBoth(owner, threadContext)
-            comparisons.ask()
+            comparisons.compare()
         }
     }
 
@@ -19,7 +19,7 @@ extension RunLoopPointer {
     func compare(_ source: SourcePointer, _ hash: UInt32) -> SourceComparisons {
         var comparisons = SourceComparisons()
         locked { forEachLikely(source, hash) { comparisons.add(source, $0.source) } }
-        comparisons.ask()
+        comparisons.compare()
         return comparisons
     }
 
@@ -70,9 +70,9 @@ extension RunLoopPointer {
         while true {
             lock()
             if let mode = mode(named: name) { addCommonSources(beside: mode, to: &comparisons) }
-            if !comparisons.mustAsk { return }
+            if !comparisons.mustCompare { return }
             unlock()
-            comparisons.ask()
+            comparisons.compare()
         }
     }
 

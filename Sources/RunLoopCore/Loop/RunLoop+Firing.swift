@@ -89,7 +89,7 @@ extension RunLoopPointer {
         let references = timer.pointee.item.object.references.load(ordering: .acquiring)
         if references == 0 { return TimerStorage.slab.deallocate(timer, threadContext) }
         // This store comes last: after it, another thread may release the client's reference.
-        timer.item.state = references == 1 ? .ended : .over
+        timer.item.state = references == 1 ? .ended : .endedWhileShared
     }
 
     /// Calls a timer whose context has a retain function, with an info that is retained for this call, as in CFRunLoop. Invalidates a
@@ -115,10 +115,10 @@ extension RunLoopPointer {
     private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64, isOver: Bool) {
         var owner = timer.item.lockInlined()
         if owner == threadContext { pointee.firing.truncate(to: pointee.firing.count - 1) } else { owner = finishElsewhere(timer, owner) }
-        timer.pointee.item.clear([.firing, .away])
+        timer.pointee.item.clear([.firing, .movedDuringCall])
         if timer.pointee.item.has(.valid) {
             // The call still owns an internal reference to the timer, so `becomeInvalid` cannot release the last one.
-            if isOver { _ = timer.becomeInvalid() } else { goOn(timer, RunLoopPointer(owner), date, grid) }
+            if isOver { _ = timer.becomeInvalid() } else { reschedule(timer, RunLoopPointer(owner), date, grid) }
         }
         let isDead = timer.item.releaseInternal()
         if owner == threadContext && !isDead && timer.detail?.pointee.owesRelease != true { return }
@@ -130,7 +130,7 @@ extension RunLoopPointer {
     }
 
     /// Queues a timer that remains valid for its next date, in the loop that it is in. The caller holds the lock.
-    private func goOn(_ timer: TimerPointer, _ loop: RunLoopPointer, _ date: Double, _ grid: UInt64) {
+    private func reschedule(_ timer: TimerPointer, _ loop: RunLoopPointer, _ date: Double, _ grid: UInt64) {
         if timer.pointee.date == date, timer.detail?.pointee.gridDeadline == grid {
             timer.advanceGrid(past: Clock.now)
             timer.pointee.arrival = loop.nextTimerArrival()

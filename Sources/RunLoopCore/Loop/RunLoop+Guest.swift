@@ -26,7 +26,7 @@ struct Guest: BitwiseCopyable {
 
 extension RunLoopPointer {
     /// How often to check sockets for which epoll does not report that they were connected, in nanoseconds.
-    private static var lookInterval: UInt64 { 100_000_000 }
+    private static var pollInterval: UInt64 { 100_000_000 }
 
     /// RLRunLoopPrepareGuest: returns for how many seconds the host may wait. 0 means that there is something to dispatch, infinity that
     /// the descriptor it polls reports everything. Returns nil with errno. No system call if nothing has changed since the last call.
@@ -132,11 +132,11 @@ extension RunLoopPointer {
             if pointee.activation.depth == 0 { pointee.stop.store(0, ordering: .relaxed) }
         }
         pointee.guest.hasTimer = withTimer
-        if !pointee.poller.setWatchesEpoll(!target.isNothing) { tryAgainLater() }
+        if !pointee.poller.setWatchesEpoll(!target.isNothing) { scheduleRetry() }
         let now = Clock.now
         var limit = pointee.retryDeadline
         if let mode { limit = Swift.min(limit, Instant(nanoseconds: latestWake(mode))) }
-        if target.hasUnreportedConnects { limit = Swift.min(limit, now.advanced(by: Self.lookInterval)) }
+        if target.hasUnreportedConnects { limit = Swift.min(limit, now.advanced(by: Self.pollInterval)) }
         if limit <= now || target.alwaysReady || hasWork(mode) { return 0 }
         pointee.poller.setHostDeadline(withTimer ? limit : .never)
         pointee.sleepLimit.store(limit.nanoseconds, ordering: .relaxed)

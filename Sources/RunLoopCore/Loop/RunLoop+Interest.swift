@@ -49,7 +49,7 @@ extension RunLoopPointer {
         owner.unlock()
         forEachLoop(of: source) { loop, registration in
             if !registration.isWatched { return }
-            registration.set.unsafelyUnwrapped.pointee.portCount -= 1
+            registration.set.unsafelyUnwrapped.pointee.descriptorSourceCount -= 1
             loop.unwatch(registration)
         }
     }

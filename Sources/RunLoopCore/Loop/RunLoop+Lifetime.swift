@@ -6,7 +6,7 @@ import Synchronization
 extension RunLoopPointer {
     /// Makes an unused loop ready for a thread: creates the default mode, the first of the common modes. Returns false if out of memory.
     func open() -> Bool {
-        guard let mode = makeMode(named: ModeName.default), pointee.commonModes.insert(mode.pointee.number) else { return false }
+        guard let mode = ensureListedMode(named: ModeName.default), pointee.commonModes.insert(mode.pointee.number) else { return false }
         pointee.isOpen = true
         pointee.isAbandoned = false
         inbox.setOpen(true)

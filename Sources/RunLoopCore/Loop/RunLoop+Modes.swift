@@ -15,20 +15,21 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// Returns the mode with this name if something has been added to it.
-    func madeMode(named name: StringPointer) -> ModePointer? {
-        guard let mode = mode(named: name), mode.pointee.isMade else { return nil }
+    /// Returns the mode with this name if something has been added to it; otherwise nil.
+    func listedMode(named name: StringPointer) -> ModePointer? {
+        guard let mode = mode(named: name), mode.pointee.isListed else { return nil }
         return mode
     }
 
-    /// Returns the mode with this name, to which something is to be added, creating it if needed; nil if out of memory.
-    func makeMode(named name: StringPointer) -> ModePointer? {
+    /// Returns the mode with this name, to which something is to be added. Creates it if needed, and marks it as listed. Returns nil if out
+    /// of memory.
+    func ensureListedMode(named name: StringPointer) -> ModePointer? {
         guard let mode = prepareMode(named: name) else { return nil }
-        mode.pointee.isMade = true
+        mode.pointee.isListed = true
         return mode
     }
 
-    /// Returns the mode with this name, creating it if needed, without marking it as made; nil if out of memory.
+    /// Returns the mode with this name, creating it if needed, without marking it as listed; nil if out of memory.
     private func prepareMode(named name: StringPointer) -> ModePointer? {
         if let known = mode(named: name) { return known }
         guard pointee.modes.reserve(pointee.modes.count + 2), let memory = malloc(MemoryLayout<Mode>.size) else { return nil }
@@ -58,7 +59,7 @@ extension RunLoopPointer {
     func chooseInlined(_ name: StringPointer, make: Bool) -> ModeChoice {
         if pointee.modes.count > 1, let first = pointee.modes[1], first.pointee.name == name { return .mode(first) }
         if name.isCommonModes { return .common }
-        guard let mode = make ? makeMode(named: name) : mode(named: name) else { return .none }
+        guard let mode = make ? ensureListedMode(named: name) : mode(named: name) else { return .none }
         return .mode(mode)
     }
 
@@ -156,7 +157,7 @@ extension RunLoopPointer {
     /// Returns the only set of exactly these modes, to which something is to be added, creating it if needed; nil if out of memory.
     /// O(number of sets).
     private func intern(_ modes: consuming BitSet) -> ModeSetPointer? {
-        for number in 1..<pointee.modes.count where modes.contains(number) { pointee.modes[number]?.pointee.isMade = true }
+        for number in 1..<pointee.modes.count where modes.contains(number) { pointee.modes[number]?.pointee.isListed = true }
         for index in 0..<pointee.sets.count where pointee.sets[index].pointee.modes.equals(modes) { return pointee.sets[index] }
         guard pointee.sets.reserve(pointee.sets.count + 1), let memory = malloc(MemoryLayout<ModeSet>.size) else { return nil }
         for number in 1..<pointee.modes.count where modes.contains(number) {
@@ -186,14 +187,14 @@ extension RunLoopPointer {
             let set = pointee.sets[index]
             guard set.pointee.modes.contains(ModeSet.common), !set.pointee.modes.contains(mode.pointee.number) else { continue }
             if set.pointee.modes.insert(mode.pointee.number) { _ = mode.pointee.sets.append(set) }
-            if set.pointee.sourceCount | set.pointee.timerCount > 0 { mode.pointee.isMade = true }
+            if set.pointee.sourceCount | set.pointee.timerCount > 0 { mode.pointee.isListed = true }
         }
         pointee.mustRevisitWatches = true
         pointee.modeWithoutHeld = nil
         enterCommonObservers(mode)
-        if mode.pointee.observers.count > 0 { mode.pointee.isMade = true }
-        // The next item that is added to the common modes makes the mode: see `intern`.
-        if !mode.pointee.isMade { pointee.commonSet = nil }
+        if mode.pointee.observers.count > 0 { mode.pointee.isListed = true }
+        // The next item that is added to the common modes marks the mode as listed: see `intern`.
+        if !mode.pointee.isListed { pointee.commonSet = nil }
         return true
     }
 
@@ -247,9 +248,9 @@ extension RunLoopPointer {
 
     /// An upper bound on the number of descriptors that the mode waits for. O(number of sets of the mode).
     @inline(__always)
-    func portCount(_ mode: ModePointer) -> Int {
+    func descriptorSourceCount(_ mode: ModePointer) -> Int {
         var count = 0
-        for index in 0..<mode.pointee.sets.count { count &+= mode.pointee.sets[index].pointee.portCount }
+        for index in 0..<mode.pointee.sets.count { count &+= mode.pointee.sets[index].pointee.descriptorSourceCount }
         return count
     }
 }
@@ -264,12 +265,12 @@ extension RunLoopPointer {
     /// RLRunLoopCopyAllModes: returns an array that the caller owns; nil with errno if out of memory. Any thread; call without the lock
     /// held.
     func copyModeNames() -> ArrayPointer? {
-        makeModesOfRequests()
+        listModesOfRequests()
         var names = PlainList<UnsafeRawPointer?>()
         let hasAll = locked { () -> Bool in
             guard names.reserve(pointee.modes.count) else { return false }
             for number in 1..<Swift.max(pointee.modes.count, 1) {
-                guard let mode = pointee.modes[number], mode.pointee.isMade else { continue }
+                guard let mode = pointee.modes[number], mode.pointee.isListed else { continue }
                 mode.pointee.name.retain()
                 _ = names.append(UnsafeRawPointer(mode.pointee.name))
             }
@@ -292,7 +293,7 @@ extension RunLoopPointer {
         guard isNew else { return }
         adjustSleep()
         let held = HeldWhileCalling()
-        held.note(joining)
+        held.register(joining)
         for index in 0..<joining.count {
             let source = joining[index]
             if let schedule = source.pointee.detail?.pointee.schedule {

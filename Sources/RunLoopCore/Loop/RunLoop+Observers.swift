@@ -60,7 +60,7 @@ extension RunLoopPointer {
                 observer.handle, activity.rawValue, info, observer.pointee.callout)
             if !observer.pointee.item.has(.repeats) { observer.invalidate() }
             owner = observer.item.lockInlined()
-            observer.pointee.item.clear([.firing, .away])
+            observer.pointee.item.clear([.firing, .movedDuringCall])
         }
         // The release below may call user code, which may end the thread.
         pointee.notifyingObservers[index].state = .done
@@ -80,8 +80,8 @@ extension RunLoopPointer {
             }
             observer.pointee.item.setOwner(threadContext)
             if observer.pointee.item.has(.firing) {
-                observer.pointee.item.clear(.away)
-                if !isCalling(observer) { observer.pointee.item.set(.away) }
+                observer.pointee.item.clear(.movedDuringCall)
+                if !isCalling(observer) { observer.pointee.item.set(.movedDuringCall) }
             }
         }
         let choice = choose(name, make: true)
@@ -201,7 +201,7 @@ extension ObserverPointer {
         pointee.item.clear(.valid)
         var context = pointee.context
         pointee.context.info = nil
-        if pointee.item.has(.firing) && (pointee.item.has(.away) || !owner.isCurrent) {
+        if pointee.item.has(.firing) && (pointee.item.has(.movedDuringCall) || !owner.isCurrent) {
             pointee.owedRelease = context.info
             context = .empty
         }

@@ -105,7 +105,7 @@ extension RunLoopPointer {
         if !isQueueEmpty(mode) { return .queuedSources }
         if observes(mode, .beforeTimers, .beforeSources) { return .observers }
         if pointee.activation.autoreleasedCount != 0 { return .autoreleased }
-        if !pointee.eventBatch.isEmpty || (!source.hasDescriptor && portCount(mode) != 0) { return .descriptors }
+        if !pointee.eventBatch.isEmpty || (!source.hasDescriptor && descriptorSourceCount(mode) != 0) { return .descriptors }
         if hasWatchTrouble { return .watchTrouble }
         let limit = Swift.min(pointee.activation.deadline.nanoseconds, firstTimer(mode)?.key.deadline ?? .max)
         return limit != .max && Clock.now.nanoseconds >= limit ? .time : .none

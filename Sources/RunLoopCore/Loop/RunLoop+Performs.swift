@@ -54,12 +54,12 @@ extension RunLoopPointer {
     /// call per sleep of the loop. Any thread.
     func enqueue(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         if Probe.isSet { Probe.report(.sent, .function, self, info: request.info, addressOfFunction(request.function)) }
-        return enqueueUntold(request, wakes: wakes, isAwaited: isAwaited)
+        return enqueueUnreported(request, wakes: wakes, isAwaited: isAwaited)
     }
 
     /// Does the work of `enqueue` when no probe is installed.
     @inline(__always)
-    func enqueueUntold(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
+    func enqueueUnreported(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
         PerformRequest.retain(modes: modes)
         switch inbox.enqueue(request, wakes: wakes, isPost: !isCurrent && !isAwaited) {
@@ -118,13 +118,13 @@ extension RunLoopPointer {
 
     /// Creates every mode that a waiting request names, as CFRunLoop does when a request is queued. Any thread; call without the lock held.
     @inline(never)
-    func makeModesOfRequests() {
+    func listModesOfRequests() {
         locked {
             if pointee.held.count == 0 && inbox.isEmpty { return }
             takeIntoHeld()
             for index in 0..<pointee.held.count {
                 pointee.held[index].forEachMode { name in
-                    if !name.isCommonModes { _ = makeMode(named: name) }
+                    if !name.isCommonModes { _ = ensureListedMode(named: name) }
                 }
             }
         }
@@ -159,10 +159,10 @@ extension RunLoopPointer {
         pointee.heldStart = 0
         // A pass that continues with a long queue calls nothing else. What has been posted since then stays in the inbox, as appending it
         // to the rest could take longer than the pass.
-        let goesOn = pointee.longQueueMode == mode && pointee.activation.deadline != .distantPast
+        let continues = pointee.longQueueMode == mode && pointee.activation.deadline != .distantPast
         pointee.longQueueMode = nil
-        let leavesRequests = goesOn && !inbox.isEmpty
-        if !goesOn { pointee.postBackoff.noteTaken(posts: take(into: &requests)) }
+        let leavesRequests = continues && !inbox.isEmpty
+        if !continues { pointee.postBackoff.noteTaken(posts: take(into: &requests)) }
         let count = requests.count
         if count > start {
             let level = pointee.batches.count

@@ -9,7 +9,7 @@ extension RunLoopPointer {
     func dispatchReadyDescriptor(_ mode: ModePointer) -> Bool {
         if pointee.eventBatch.isEmpty { return false }
         if dispatchFetched(mode) { return true }
-        return pointee.eventBatch.takeSingleWasUnwanted() && fetchAllEvents(mode) && dispatchFetched(mode)
+        return pointee.eventBatch.takeNeedsFullFetch() && fetchAllEvents(mode) && dispatchFetched(mode)
     }
 
     /// Dispatches the next fetched event that leads to a call. Returns false if none does. Call without the lock held.
@@ -55,9 +55,9 @@ extension RunLoopPointer {
             prefetchNext()
             if pointee.eventBatch.isTurn { noteTurn(event.tag, mode) }
             if event.tag & 1 != 0, let source = SourcePointer(eventTag: event.tag) {
-                if !dispatch(source, event.tag, event.events, mode, set) { continue }
+                if !dispatchSource(source, event.tag, event.events, mode, set) { continue }
             } else if event.tag & 1 == 0, let index = pointee.poller.index(ofTag: event.tag) {
-                if !dispatch(watch: index, event.events, mode) { continue }
+                if !dispatchWatch(index, event.events, mode) { continue }
             } else if event.tag == Poller.alwaysReadyTag {
                 if !dispatchAlwaysReady(mode) { continue }
             } else {
@@ -85,23 +85,25 @@ extension RunLoopPointer {
             return pointee.dispatchStamp &- registration.lastDispatch
         }
         guard let index = next else { return false }
-        return dispatch(watch: index, [.readable, .writable], mode)
+        return dispatchWatch(index, [.readable, .writable], mode)
     }
 
     /// Calls the source of an event if it is in the mode and interested in what is ready. Returns whether the event was handled; if not,
     /// `disarm` follows. The caller holds the lock, which is released during the call.
     @inline(__always)
-    private func dispatch(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer) -> Bool {
+    private func dispatchSource(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer)
+        -> Bool
+    {
         if events.isBareHangUp && isUnconnected(source.inlineRegistration.watch.unsafelyUnwrapped) { return false }
-        let its = source.inlineRegistration.set.unsafelyUnwrapped
+        let sourceSet = source.inlineRegistration.set.unsafelyUnwrapped
         let flags = source.pointee.item.flags
         var outcome = DispatchResult.unwanted
-        if its != set && !containsInlined(its, .mode(mode)) {
+        if sourceSet != set && !containsInlined(sourceSet, .mode(mode)) {
         } else if !flags.contains(.isInternal) {
-            if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return call(source) }
+            if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return callClient(source) }
         } else {
             let ready = events.matching(SourcePointer.interest(flags))
-            if !ready.isEmpty { outcome = call(source, ready, events) }
+            if !ready.isEmpty { outcome = callInternal(source, ready, events) }
             if outcome == .handled { return true }
         }
         if let source = SourcePointer(eventTag: tag) { disarm(source.inlineRegistration.watch.unsafelyUnwrapped, events, mode, outcome) }
@@ -111,10 +113,10 @@ extension RunLoopPointer {
     /// Calls the sources of the mode that share a watch and are interested in what is ready. Returns true if one handled it. The caller
     /// holds the lock, which is released during calls.
     @inline(never)
-    private func dispatch(watch index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
+    private func dispatchWatch(_ index: Int, _ events: Events, _ mode: ModePointer) -> Bool {
         if events.isBareHangUp && isUnconnected(index) { return false }
         let generation = pointee.poller[index].generation
-        let outcome = dispatch(allOn: index, events, mode)
+        let outcome = dispatchAll(onWatch: index, events, mode)
         if outcome == .handled { return true }
         if pointee.poller[index].generation == generation { disarm(index, events, mode, outcome) }
         return false
@@ -122,7 +124,7 @@ extension RunLoopPointer {
 
     /// Calls the mode's sources on a watch, each once, as long as the descriptor is ready for them. The caller holds the lock, which is
     /// released during calls.
-    private func dispatch(allOn index: Int, _ reported: Events, _ mode: ModePointer) -> DispatchResult {
+    private func dispatchAll(onWatch index: Int, _ reported: Events, _ mode: ModePointer) -> DispatchResult {
         pointee.dispatchStamp &+= 1
         let stamp = pointee.dispatchStamp
         let generation = pointee.poller[index].generation
@@ -137,16 +139,16 @@ extension RunLoopPointer {
             if outcome == .handled { events = Descriptor.poll(pointee.poller[index].fd, for: events) }
             let ready = events.matching(registration.source.interest)
             if ready.isEmpty { continue }
-            let one = callEither(registration.source, ready, events)
+            let one = callSource(registration.source, ready, events)
             if one != .unwanted && outcome != .handled { outcome = one }
         }
         return outcome
     }
 
     /// Calls a source, whether internal or a client's. The caller holds the lock, which is released during the call.
-    private func callEither(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
-        if source.pointee.item.has(.isInternal) { return call(source, ready, reported) }
-        _ = call(source)
+    private func callSource(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
+        if source.pointee.item.has(.isInternal) { return callInternal(source, ready, reported) }
+        _ = callClient(source)
         return .handled
     }
 
@@ -167,7 +169,7 @@ extension RunLoopPointer {
     /// Calls a client's source. Always returns true. The caller holds the lock, which is released during the call. The loop's reference
     /// keeps the source alive: see `DispatchFrame`.
     @inline(__always)
-    private func call(_ source: SourcePointer) -> Bool {
+    private func callClient(_ source: SourcePointer) -> Bool {
         guard let perform = source.pointee.function.perform else { return true }
         pointee.dispatchFrame.source = source
         threadContext.unlockAsOwner()
@@ -180,23 +182,23 @@ extension RunLoopPointer {
     /// Calls an internal source: the client's callback directly if the endpoint has nothing else to do, otherwise the source's event
     /// handler. The caller holds the lock, which is released during the call.
     @inline(__always)
-    private func call(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
+    private func callInternal(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         pointee.dispatchFrame.source = source
         if source.pointee.item.has(.callsClient) {
             let endpoint = EndpointPointer(info: source.pointee.info)
             let isSocket = endpoint.pointee.item.object.tag == Kind.socket.rawValue
-            if !isSocket || reported == .readable { return call(source, endpoint, isSocket, ready) }
+            if !isSocket || reported == .readable { return callEndpoint(source, endpoint, isSocket, ready) }
         }
-        return dispatch(source, ready, reported)
+        return callEventHandler(source, ready, reported)
     }
 
     /// Calls the client's callback of a descriptor object or socket. Duplicates what the source's event handler would do, because every
     /// return after a system call in the callback is mispredicted, so fewer frames are better. The caller holds the lock, which is released
     /// during the call.
     @inline(__always)
-    private func call(_ source: SourcePointer, _ endpoint: EndpointPointer, _ isSocket: Bool, _ ready: Events) -> DispatchResult {
+    private func callEndpoint(_ source: SourcePointer, _ endpoint: EndpointPointer, _ isSocket: Bool, _ ready: Events) -> DispatchResult {
         let fired = endpoint.beginCall(ready, threadContext)
-        if fired.isEmpty { return dispatch(source, [], .readable) }
+        if fired.isEmpty { return callEventHandler(source, [], .readable) }
         threadContext.unlockAsOwner()
         let info = endpoint.pointee.context.info
         if isSocket {
@@ -207,13 +209,13 @@ extension RunLoopPointer {
             RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(OpaquePointer(endpoint), fired.callBackTypes, info, callout)
         }
         threadContext.lockAsOwner()
-        if !endpoint.endCall(threadContext) { _ = dispatch(source, [], .readable) }
+        if !endpoint.endCall(threadContext) { _ = callEventHandler(source, [], .readable) }
         if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
         return .handled
     }
 
     /// Calls the event handler of an internal source, and returns its result. The caller holds the lock, which is released during the call.
-    private func dispatch(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
+    private func callEventHandler(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         threadContext.unlockAsOwner()
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
         threadContext.lockAsOwner()
@@ -225,9 +227,9 @@ extension RunLoopPointer {
     /// holds the lock.
     private func disarm(_ index: Int, _ events: Events, _ mode: ModePointer, _ outcome: DispatchResult) {
         pointee.poller.setInterest(interest(onWatch: index), at: index)
-        let interest = outcome == .tryLater ? [] : interest(onWatch: index, mode)
+        let interest = outcome == .retryLater ? [] : interest(onWatch: index, mode)
         if events.matching(interest).isEmpty { pointee.poller.reduce(index, to: interest) }
         advanceGenerationIfSilent(index)
-        if outcome == .tryLater { tryAgainLater() }
+        if outcome == .retryLater { scheduleRetry() }
     }
 }

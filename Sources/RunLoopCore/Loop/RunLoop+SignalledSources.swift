@@ -121,7 +121,7 @@ extension RunLoopPointer {
                 first = registration
             }
         }
-        if SharedSignals.count != pointee.sharedSignalsSeen { lookThroughSources() }
+        if SharedSignals.count != pointee.sharedSignalsSeen { scanSources() }
         guard let registration = first else { return nil }
         // If the queue is empty, the source is not queued already.
         if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, containsInlined(set, .mode(mode)),
@@ -143,7 +143,7 @@ extension RunLoopPointer {
     @inline(__always)
     func isQueueEmpty(_ mode: ModePointer) -> Bool { queuedCount(mode.pointee.sets) == 0 }
 
-    private func lookThroughSources() {
+    private func scanSources() {
         pointee.sharedSignalsSeen = SharedSignals.count
         pointee.registrations.forEach { enqueue($0) }
         pointee.signalsTaken = Clock.now.nanoseconds

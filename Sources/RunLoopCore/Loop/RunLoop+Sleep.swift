@@ -13,7 +13,7 @@ extension RunLoopPointer {
         notify(mode, .afterWaiting)
     }
 
-    private enum Sleep { case over, again }
+    private enum Sleep { case finished, again }
 
     /// Sleeps once. Returns `again` if the loop only has to recompute what to sleep for and how long, or if a Unix signal interrupted the
     /// sleep. `count`: how many sleeps of this pass have ended like that.
@@ -33,7 +33,7 @@ extension RunLoopPointer {
             if now >= limit {
                 if !target.isNothing { pointee.eventBatch.wait(target, until: .distantPast, extent) }
                 takeWakeUp()
-                return .over
+                return .finished
             }
             // A run may end 50 µs late, but timers have to be on time.
             if timerLimit < deadline { pointee.timerSlack.sharpen() }
@@ -45,7 +45,7 @@ extension RunLoopPointer {
             now = Clock.now
         }
 
-        if wasEmptied(mode) { return .over }
+        if wasEmptied(mode) { return .finished }
         if pointee.wake.goToSleep(inEpoll: wakeDescriptor) {
             Probe.report(.willSleep, .sleep, self, info: mode.pointee.name, UInt(limit.kernelNanoseconds))
             if target.isNothing {
@@ -79,9 +79,9 @@ extension RunLoopPointer {
         switch reason {
         case .wokenUp:
             pointee.activation.tookWake = true
-            return .over
-        case .adjusted: return pointee.eventBatch.isEmpty && !wasEmptied(mode) ? .again : .over
-        case .nothing: return isSleepOver(limit) ? .over : .again
+            return .finished
+        case .adjusted: return pointee.eventBatch.isEmpty && !wasEmptied(mode) ? .again : .finished
+        case .nothing: return isSleepOver(limit) ? .finished : .again
         }
     }
 

@@ -90,7 +90,7 @@ extension RunLoopPointer {
         set.pointee.sourceCount += change
         if registration.isUnreferenced { set.pointee.unreferencedCount += change }
         if registration.isWatched {
-            set.pointee.portCount += change
+            set.pointee.descriptorSourceCount += change
             noteUse(of: EverUsed.descriptors)
         }
     }
@@ -124,9 +124,9 @@ extension RunLoopPointer {
         if isThere && !name.isCommonModes { return }
         var comparisons = compare(source, source.hash)
         let held = HeldWhileCalling()
-        held.note(comparisons)
+        held.register(comparisons)
         comparisons.forEachEqual(to: source) { if removeItself($0, from: name) { isThere = true } }
-        // A common mode may have an equal source that is not in the common set.
+        // One of the common modes may contain an equal source that was added to that mode alone, not to the common modes.
         if isThere && name.isCommonModes && comparisons.hasEqual {
             var number = 0
             while let mode = locked({ commonMode(after: &number) }) {
@@ -171,7 +171,7 @@ extension RunLoopPointer {
             }
         }
         ItemPointer.unlockBoth(owner, threadContext)
-        sayCancel(source, &left)
+        callCancels(source, &left)
         if isDead { source.destroy() }
         return isThere
     }
@@ -194,8 +194,9 @@ extension RunLoopPointer {
         return transfersReference(of: source) ? false : source.item.releaseInternal()
     }
 
-    /// Stores the signal time of a source that leaves the loop while it is signalled but has no time: the time that a missing one stands
-    /// for in this loop, which another loop, or this one later, could not determine. The caller holds the lock.
+    /// Gives a signalled source whose signal time is 0 a real time, before it leaves the loop. The loop would have replaced the 0 with
+    /// `signalsTaken` when it queued the source: see DESIGN, section 5. Another loop has a different `signalsTaken`, and so has this one
+    /// later, so the replacement has to be made here. The caller holds the lock.
     private func settleSignalTime(_ source: SourcePointer) {
         source.signalTime = pointee.signalsTaken
         pointee.signalsTaken = Clock.now.nanoseconds
@@ -212,7 +213,7 @@ extension RunLoopPointer {
         source.publishOnlyRegistration()
     }
 
-    private func sayCancel(_ source: SourcePointer, _ modes: inout ScheduleCalls) {
+    private func callCancels(_ source: SourcePointer, _ modes: inout ScheduleCalls) {
         if let cancel = source.pointee.detail?.pointee.cancel { modes.call(cancel, source.pointee.info, handle) }
         modes.release()
     }
@@ -247,7 +248,7 @@ extension RunLoopPointer {
         }
         source.pointee.item.object.retain()
         let held = HeldWhileCalling()
-        held.note(source)
+        held.register(source)
         removeFromLoops(source)
         held.end()
         source.release()
@@ -276,7 +277,7 @@ extension RunLoopPointer {
             hasEmptied = set?.pointee.isEmpty ?? false
         }
         ItemPointer.unlockBoth(owner, threadContext)
-        sayCancel(source, &left)
+        callCancels(source, &left)
         if isDead { source.destroy() }
         if hasEmptied && !isCurrent { noteEmptied() }
     }

@@ -192,9 +192,9 @@ struct Mode: ~Copyable {
     /// The mode's name, retained.
     let name: StringPointer
     let number: Int
-    /// Whether something has been added to the mode, or was meant to be. A mode that was only made common is unknown to runs and to
-    /// RLRunLoopCopyAllModes, as in CFRunLoop. Guarded by the lock.
-    var isMade = false
+    /// Whether something has been added to the mode, or was meant to be, so that RLRunLoopCopyAllModes lists the mode and runs know it. As
+    /// in CFRunLoop, they do not know a mode that was only made common. Guarded by the lock.
+    var isListed = false
     /// The sets that contain the mode. Guarded by the lock.
     var sets = PlainList<ModeSetPointer>()
     /// The set of items that are in this mode only. Guarded by the lock.
@@ -225,8 +225,8 @@ extension RunLoopPointer {
 
     /// The address of the inbox. An inout argument would claim exclusive access, but other threads use the inbox, too.
     var inbox: PerformInboxPointer {
-        let place: UnsafePointer<PerformInbox> = withUnsafePointer(to: pointee.inbox) { $0 }
-        return PerformInboxPointer(mutating: place)
+        let address: UnsafePointer<PerformInbox> = withUnsafePointer(to: pointee.inbox) { $0 }
+        return PerformInboxPointer(mutating: address)
     }
 
     /// Locks the loop's context: see `ThreadContextPointer.lockInlined`.

@@ -47,10 +47,10 @@ struct ScheduleCalls: ~Copyable {
     /// Calls `function` once for each name. Call without a lock held. Calls user code.
     func call(_ function: Function, _ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer) {
         let held = HeldWhileCalling()
-        if let source { held.note(source) }
-        held.noteMemory(rest.elements)
+        if let source { held.register(source) }
+        held.registerMemory(rest.elements)
         for index in 0..<count {
-            held.note(self[index]) { name, _, _ in (Handle.storage(UnsafeRawPointer(name)) as StringPointer).release() }
+            held.register(self[index]) { name, _, _ in (Handle.storage(UnsafeRawPointer(name)) as StringPointer).release() }
         }
         for index in 0..<count {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_SCHEDULE_OR_CANCEL_FUNCTION(function, info, loop, self[index].handle)

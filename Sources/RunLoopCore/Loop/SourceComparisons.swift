@@ -16,7 +16,7 @@ struct SourceComparisons: ~Copyable {
     private static var roundLimit: Int { 100 }
 
     private(set) var list = PlainList<SourceComparison>()
-    private var askedCount = 0
+    private var comparedCount = 0
     private var rounds = 0
     /// Where `add` starts searching, as pairs are mostly added in the order of the last round.
     private var nextKnown = 0
@@ -24,14 +24,14 @@ struct SourceComparisons: ~Copyable {
     private(set) var hasEqual = false
 
     /// Whether pairs have been added that still have to be compared, and the limit on rounds has not been reached.
-    var mustAsk: Bool { askedCount < list.count && rounds < Self.roundLimit }
+    var mustCompare: Bool { comparedCount < list.count && rounds < Self.roundLimit }
 
     /// Adds a pair of sources unless it was compared before. If memory runs out, the two count as different. O(1) if pairs are added in the
     /// order of the last round, otherwise O(n). The caller holds the loop's lock.
     mutating func add(_ source: SourcePointer, _ other: SourcePointer) {
-        for _ in 0..<askedCount {
+        for _ in 0..<comparedCount {
             let known = list[nextKnown]
-            nextKnown = nextKnown + 1 < askedCount ? nextKnown + 1 : 0
+            nextKnown = nextKnown + 1 < comparedCount ? nextKnown + 1 : 0
             if known.source == source && known.other == other { return }
         }
         guard list.append(SourceComparison(source: source, other: other)) else { return }
@@ -40,15 +40,15 @@ struct SourceComparisons: ~Copyable {
     }
 
     /// Compares the pairs that were added. Any thread; call without a lock held. Calls equal.
-    mutating func ask() {
+    mutating func compare() {
         let held = HeldWhileCalling()
-        held.note(self)
-        for index in askedCount..<list.count where list[index].other.equals(list[index].source) {
+        held.register(self)
+        for index in comparedCount..<list.count where list[index].other.equals(list[index].source) {
             list[index].areEqual = true
             hasEqual = true
         }
         held.end()
-        askedCount = list.count
+        comparedCount = list.count
         rounds += 1
     }
 
@@ -68,13 +68,13 @@ struct SourceComparisons: ~Copyable {
 }
 
 extension HeldWhileCalling {
-    /// Records the references of all pairs, in case a client's function ends the thread. No pair may be added until the records are
+    /// Registers the references of all pairs, in case a client's function ends the thread. No pair may be added until the handlers are
     /// removed.
-    func note(_ comparisons: borrowing SourceComparisons) {
-        noteMemory(comparisons.list.elements)
+    func register(_ comparisons: borrowing SourceComparisons) {
+        registerMemory(comparisons.list.elements)
         for index in 0..<comparisons.list.count {
-            note(comparisons.list[index].source)
-            note(comparisons.list[index].other)
+            register(comparisons.list[index].source)
+            register(comparisons.list[index].other)
         }
     }
 }

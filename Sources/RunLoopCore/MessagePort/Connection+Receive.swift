@@ -13,7 +13,7 @@ extension ConnectionPointer {
         // First, since the port's callback may take long.
         if has(.waitsForMemory) { MessagePortPointer.lookForMemory() }
         let ready = Events(rawValue: ready)
-        if ready.contains(.writable) && !flush() { return .tryLater }
+        if ready.contains(.writable) && !flush() { return .retryLater }
         if ready.contains(.onlyHangUp) { noteHangUp() }
         if !ready.contains(.readable) && !mayDeliverAhead { return .unwanted }
         return switch pointee.role {
@@ -46,7 +46,7 @@ extension ConnectionPointer {
         if !isStuck { return .unwanted }
         // Without a free descriptor, accept(2) fails whether a client is waiting or not.
         let isWanted = !Descriptor.poll(pointee.fd, for: .readable).isEmpty
-        return isWanted && SilentClients.disconnectFirst(acceptedBefore: .never) ? .unwanted : .tryLater
+        return isWanted && SilentClients.disconnectFirst(acceptedBefore: .never) ? .unwanted : .retryLater
     }
 
     /// Receives requests and handles them. A client that sends one-way requests often sends several, so the next one is received without a
@@ -64,7 +64,7 @@ extension ConnectionPointer {
         if count == 0 && has(.isFull) { updateInterest() }
         // A client that waits for its reply seldom has sent more.
         if count > 0 && !wantsReply && locked({ pointee.ring.isOpen && pointee.ring.hasEntry }) { loop.expectMore() }
-        return count > 0 ? .handled : has(.looksForMemory) ? .tryLater : .unwanted
+        return count > 0 ? .handled : has(.looksForMemory) ? .retryLater : .unwanted
     }
 
     /// Receives one packet, or takes one that was received ahead, and handles it. Returns true if it was a request. Loop thread only; calls

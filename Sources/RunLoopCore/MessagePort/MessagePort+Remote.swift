@@ -86,7 +86,7 @@ extension MessagePortPointer {
             return pointee.connection
         }
         let held = HeldWhileCalling()
-        if let connection { held.note(connection) { connection, _, _ in ConnectionPointer(info: connection).release() } }
+        if let connection { held.register(connection) { connection, _, _ in ConnectionPointer(info: connection).release() } }
         let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         held.end()
         // A callback may have released the port meanwhile: the connection keeps it alive.

@@ -71,7 +71,7 @@ struct ItemState: BitwiseCopyable, Equatable {
     /// An invalid timer without a detail that is in no loop: see `ItemFlags.ended`.
     static let ended = ItemState(bits: 0xFFFF_FFFF_0000_0000 | UInt64(ItemFlags.ended.rawValue))
     /// Like `ended`, but clients had several references to the timer when it ended, so the flag `ended` is not set.
-    static let over = ItemState(bits: 0xFFFF_FFFF_0000_0000)
+    static let endedWhileShared = ItemState(bits: 0xFFFF_FFFF_0000_0000)
 
     /// Returns the state of a valid timer without a detail that is queued at this position, in one loop, which has the only internal
     /// reference.
@@ -110,7 +110,7 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     /// The timer or observer stays valid after its callback has been called.
     static let repeats = ItemFlags(rawValue: 4)
     /// The timer or observer was moved to another loop during its callback, so the thread that executes the callback is not its owner's.
-    static let away = ItemFlags(rawValue: 512)
+    static let movedDuringCall = ItemFlags(rawValue: 512)
     /// Timers: the deadline is stored in the detail, not computed from the date. Implied for repeating timers.
     static let keepsDeadline = ItemFlags(rawValue: 2048)
     /// Timers: the timer has a `TimerDetail`.

@@ -272,7 +272,7 @@ struct EventBatch: ~Copyable {
 
     /// Returns whether the only event that was fetched led to no callback, so that other descriptors may be ready. True at most once per
     /// wait.
-    mutating func takeSingleWasUnwanted() -> Bool {
+    mutating func takeNeedsFullFetch() -> Bool {
         defer { isSingle = false }
         return isSingle && isEmpty && !isFresh
     }

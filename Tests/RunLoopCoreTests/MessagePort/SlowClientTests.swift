@@ -62,7 +62,7 @@ private final class ServerEnd {
             server.reply(count, 1000)
         }
         #expect(!server.connection.flush())
-        #expect(server.handleRoom() == .tryLater)
+        #expect(server.handleRoom() == .retryLater)
         var next: UInt32 = 1
         while let packet = server.receive() {
             #expect(packet.id == next && packet.length == 1000)
@@ -82,7 +82,7 @@ private final class ServerEnd {
         #expect(server.hasBacklog)
         // There may be more room than when the payload was sent.
         #expect((0..<100).contains { _ in !server.connection.flush() })
-        #expect(server.handleRoom() == .tryLater)
+        #expect(server.handleRoom() == .retryLater)
         let first = server.receive()
         #expect(first?.id == 1 && first?.length == 0)
         var received = 0
