@@ -235,7 +235,7 @@ private func describe(_ port: MessagePortPointer, _ text: inout TextBuffer) {
 
 private func describe(_ request: RequestPointer, _ text: inout TextBuffer) {
     begin(.messagePortRequest, request, &text)
-    text.append(" message=", decimal: Int(request.pointee.message))
+    text.append(" message=", decimal: Int(request.pointee.messageID))
     text.append(" length=", decimal: request.pointee.data.pointee.count)
     text.append(">")
 }

@@ -63,17 +63,17 @@ extension ConnectionPointer {
 }
 
 extension ConnectionPointer {
-    /// Server: counts a request that was taken over (1) or answered (-1); with 0, only checks the limits again, because the port's capacity
-    /// has changed. While there are too many such requests, or too many bytes of them, nothing more is read from the client. Any thread;
-    /// call without a lock held.
+    /// Server: counts requests that were taken over and not answered: 1 when one is taken over, -1 when it is answered. With 0, only checks
+    /// the limits again, because the port's capacity has changed. While there are too many such requests, or too many bytes of them,
+    /// nothing more is read from the client. Any thread; call without a lock held.
     @inline(never)
-    func countTaken(_ requests: Int, bytes: Int) {
+    func countUnanswered(_ requests: Int, bytes: Int) {
         let queue = pointee.port.queue
         queue.lockSenders()
         let isChanged = locked { () -> Bool in
-            pointee.takenRequests += requests
-            pointee.takenBytes += requests * bytes
-            let isFull = pointee.takenRequests >= Int(queue.pointee.capacity) || pointee.takenBytes >= PortLimits.takenBytes
+            pointee.unansweredRequests += requests
+            pointee.unansweredBytes += requests * bytes
+            let isFull = pointee.unansweredRequests >= Int(queue.pointee.capacity) || pointee.unansweredBytes >= PortLimits.unansweredBytes
             if isFull == has(.isFull) { return false }
             set([.isFull, .hasHungUp], to: isFull ? .isFull : [])
             return true
@@ -96,7 +96,7 @@ extension MessagePortPointer {
     /// without a lock held.
     func noteCapacity() {
         var connection: ConnectionPointer?
-        while let next = nextConnection(&connection) { if next.pointee.role == .server { next.countTaken(0, bytes: 0) } }
+        while let next = nextConnection(&connection) { if next.pointee.role == .server { next.countUnanswered(0, bytes: 0) } }
     }
 }
 
@@ -130,8 +130,8 @@ extension PeerPointer {
         PortRegistry.mutex.lock()
         defer { PortRegistry.mutex.unlock() }
         let known = Peer.first?.first {
-            let its = $0.pointee.credentials
-            return its.user == credentials.user && (its.process == credentials.process || its.user != user)
+            let other = $0.pointee.credentials
+            return other.user == credentials.user && (other.process == credentials.process || other.user != user)
         }
         if let known {
             known.pointee.connections += 1
@@ -166,7 +166,7 @@ extension ConnectionPointer {
     /// Sets whether this connection waits for memory, and whether it polls for it. The caller holds the port's mutex.
     private func setMemoryWait(_ wait: Connection.Conditions) {
         IncomingBody.countWaiting((wait.isEmpty ? 0 : 1) - (has(.waitsForMemory) ? 1 : 0))
-        set(.looking, to: wait)
+        set(.polling, to: wait)
     }
 
     /// Server: makes the connection wait for memory, if its client has sent a piece, until a check finds memory for it. Any thread; call
@@ -177,12 +177,12 @@ extension ConnectionPointer {
         port.locked {
             locked {
                 if !pointee.isOpen || !isPacketHere { return }
-                port.pointee.looking = port.pointee.looking ?? self
-                setMemoryWait(port.pointee.looking == self ? .looking : .waitsForMemory)
+                port.pointee.memoryPoller = port.pointee.memoryPoller ?? self
+                setMemoryWait(port.pointee.memoryPoller == self ? .polling : .waitsForMemory)
             }
         }
         updateInterest()
-        MessagePortPointer.lookForMemory()
+        MessagePortPointer.pollForMemory()
     }
 
     /// Ends the wait for memory, because there is some or the connection is closed. If this connection was the one that polls, the one that
@@ -193,10 +193,10 @@ extension ConnectionPointer {
         port.lock()
         setMemoryWait([])
         var next: ConnectionPointer?
-        if port.pointee.looking == self {
+        if port.pointee.memoryPoller == self {
             port.forEachConnection { if $0.has(.waitsForMemory) { next = $0 } }
-            port.pointee.looking = next
-            next?.setMemoryWait(.looking)
+            port.pointee.memoryPoller = next
+            next?.setMemoryWait(.polling)
             next?.retain()
         }
         port.unlock()
@@ -205,13 +205,13 @@ extension ConnectionPointer {
         next?.release()
     }
 
-    /// Called for each connection while some connection waits for memory: drops the payload of this one if it is too slow, and ends its
-    /// wait if its peer's share has memory by now. If it still waits, returns what decides whether it is next: the turn of its peer, and
-    /// when its payload began. Any thread; call without a lock held.
-    fileprivate func noteOthersWait() -> (UInt64, UInt64)? {
+    /// Called by `pollForMemory` for each connection, while some connection waits for memory. Drops the payload of this one if it is too
+    /// slow, and ends its wait if its peer's share has memory by now. If it still waits, returns what decides whether it is next: the turn
+    /// of its peer, and when its payload began. Any thread; call without a lock held.
+    fileprivate func checkMemoryWait() -> (UInt64, UInt64)? {
         var began: UInt64 = 0
         let hasMemory = locked { () -> Bool in
-            pointee.incoming.noteOthersWait { !has(.isFull) && pointee.sendQueue.isEmpty && isPacketHere }
+            pointee.incoming.enforceMinimumRate { !has(.isFull) && pointee.sendQueue.isEmpty && isPacketHere }
             began = pointee.incoming.began
             return has(.waitsForMemory) && pointee.incoming.makeRoom()
         }
@@ -230,29 +230,29 @@ extension ConnectionPointer {
 }
 
 extension MessagePortPointer {
-    /// When `lookForMemory` last did its work. Any thread.
-    private static let lastLook = Atomic<UInt64>(0)
+    /// When `pollForMemory` last did its work. Any thread.
+    private static let lastPoll = Atomic<UInt64>(0)
 
     /// Called while connections wait for memory; does its work once in each `PortLimits.moment`. Drops payloads that have been too slow for
     /// some time, and lets connections continue for which there is memory by now. If the exemption is free, gives it to the peer that
     /// joined or last had it the longest time ago, and of that peer's payloads to the one that began first; so a peer with many connections
     /// gets it no more often than others. O(number of connections). Any thread; call without a lock held.
-    static func lookForMemory() {
+    static func pollForMemory() {
         let now = Clock.now.nanoseconds
-        let last = lastLook.load(ordering: .relaxed)
-        if now < last &+ PortLimits.moment || !lastLook.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged {
+        let last = lastPoll.load(ordering: .relaxed)
+        if now < last &+ PortLimits.moment || !lastPoll.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged {
             return
         }
         // If the exemption becomes free below, the turn of its peer changes; so it is given away the next time.
         let isExemptionFree = IncomingBody.isExemptionFree
         var first: ConnectionPointer?
-        var turn = (UInt64.max, UInt64.max)
+        var best = (UInt64.max, UInt64.max)
         var port: MessagePortPointer?
         while let next = next(after: &port) {
             var connection: ConnectionPointer?
             while let next = next.nextConnection(&connection) {
-                guard let its = next.noteOthersWait(), its < turn else { continue }
-                turn = its
+                guard let priority = next.checkMemoryWait(), priority < best else { continue }
+                best = priority
                 next.retain()
                 first?.release()
                 first = next

@@ -11,7 +11,7 @@ extension ConnectionPointer {
         guard let threadContext = ThreadContextPointer.current else { return .unwanted }
         let loop = RunLoopPointer(threadContext)
         // First, since the port's callback may take long.
-        if has(.waitsForMemory) { MessagePortPointer.lookForMemory() }
+        if has(.waitsForMemory) { MessagePortPointer.pollForMemory() }
         let ready = Events(rawValue: ready)
         if ready.contains(.writable) && !flush() { return .retryLater }
         if ready.contains(.onlyHangUp) { noteHangUp() }
@@ -64,7 +64,7 @@ extension ConnectionPointer {
         if count == 0 && has(.isFull) { updateInterest() }
         // A client that waits for its reply seldom has sent more.
         if count > 0 && !wantsReply && locked({ pointee.ring.isOpen && pointee.ring.hasEntry }) { loop.expectMore() }
-        return count > 0 ? .handled : has(.looksForMemory) ? .retryLater : .unwanted
+        return count > 0 ? .handled : has(.pollsForMemory) ? .retryLater : .unwanted
     }
 
     /// Receives one packet, or takes one that was received ahead, and handles it. Returns true if it was a request. Loop thread only; calls

@@ -27,7 +27,7 @@ extension ConnectionPointer {
         if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
         var isDue = false
         var sent = locked { putIntoRingLocked(message, data?.bytes, length, &isDue) }
-        if isDue && sent == .failed { lookForRing() }
+        if isDue && sent == .failed { pollForRing() }
         var polls = 0
         while sent == .full && polls < Connection.fullRingPolls && Clock.now < deadline {
             // No doorbell reports room: another thread of the client that reads the socket could consume it.
@@ -108,7 +108,7 @@ extension ConnectionPointer {
 
     /// Client: receives a packet, if there is one, since it may be a ring: a program that only sends never runs the loop that would receive
     /// it. Any thread; call without the mutex held. May call user code if the connection ends.
-    private func lookForRing() {
+    private func pollForRing() {
         guard let threadContext = ThreadContextPointer.current, !Descriptor.poll(pointee.fd, for: .readable).isEmpty else { return }
         _ = receiveReply(on: RunLoopPointer(threadContext))
     }
@@ -140,7 +140,7 @@ extension ConnectionPointer {
             reception.packet.ending = .violation
             return .nothing
         case .entry(let message, let length):
-            reception.packet.frame = Frame(kind: .request, payloadLocation: .inline, message: message, length: length)
+            reception.packet.frame = Frame(kind: .request, payloadLocation: .inline, messageID: message, length: length)
             reception.packet.data = DataPointer.createReceived(buffer, count: length, reception.threadContext)
             return .complete
         }

@@ -31,7 +31,7 @@ extension ConnectionPointer {
     /// connection ends.
     func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
-        if frame.id == 0, let result = ringResult(sendByRing(frame.message, data, until: deadline)) { return result }
+        if frame.id == 0, let result = ringResult(sendByRing(frame.messageID, data, until: deadline)) { return result }
         if pointee.role == .inProcess { return enqueue(frame, data, until: deadline) }
         var ticket: UInt32?
         while true {
@@ -57,7 +57,7 @@ extension ConnectionPointer {
             return .transportError
         }
         switch pointee.port.queue.put(QueuedMessage(UnsafeMutableRawPointer(request)), until: deadline) {
-        case .queued, .queuedUnsignalled: return .success
+        case .queued, .queuedNeedsSignal: return .success
         case .full: result = .sendTimeout
         case .closed: result = .isInvalid
         case .outOfMemory: break

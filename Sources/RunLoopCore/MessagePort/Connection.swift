@@ -54,10 +54,10 @@ struct Connection: Linked, Locked, ~Copyable {
     /// Shared memory for small one-way requests.
     var ring = Ring()
     /// At the receiving end: the requests that have a callback to call if the sender goes away.
-    var watchedRequests: RequestPointer?
+    var requestsWithInvalidation: RequestPointer?
     /// Server: how many requests were taken over (RLMessagePortCopyRequest) and not answered, and their total size in bytes.
-    var takenRequests = 0
-    var takenBytes = 0
+    var unansweredRequests = 0
+    var unansweredBytes = 0
     /// The `conditions`. Those about memory are written under the port's mutex, the others under `mutex`; any thread may read them.
     let conditionBits = Atomic<UInt16>(0)
     /// Server: the node of this connection in `SilentClients`. Guarded by `PortRegistry.mutex`.
@@ -159,20 +159,20 @@ extension Connection {
         /// Server: the next piece stays in the socket until there is memory for its payload.
         static let waitsForMemory = Conditions(rawValue: 32)
         /// `waitsForMemory`, and of the waiting connections of its port this is the one that polls for memory.
-        static let looksForMemory = Conditions(rawValue: 64)
-        static let looking: Conditions = [.waitsForMemory, .looksForMemory]
+        static let pollsForMemory = Conditions(rawValue: 64)
+        static let polling: Conditions = [.waitsForMemory, .pollsForMemory]
 
         /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
         /// also reads replies, since a server that waits for room for a reply reads no requests. A server with packets in `ahead` also
         /// watches for room: a socket nearly always has some, so the loop delivers the packets. A server that `isFull` watches only for the
         /// client's hang-up. A connection that polls for memory is always watched for packets.
         func interest(isServer: Bool) -> Events {
-            let looks = contains(.looksForMemory)
-            if contains(.hasBacklog) { return isServer && !looks ? .writable : [.readable, .writable] }
-            if contains(.waitsForMemory) && !looks { return [] }
+            let polls = contains(.pollsForMemory)
+            if contains(.hasBacklog) { return isServer && !polls ? .writable : [.readable, .writable] }
+            if contains(.waitsForMemory) && !polls { return [] }
             if contains(.isFull) {
                 let hangUp: Events = contains(.hasHungUp) ? [] : .onlyHangUp
-                return looks ? hangUp.union(.readable) : hangUp
+                return polls ? hangUp.union(.readable) : hangUp
             }
             if contains(.hasAhead) { return [.readable, .writable] }
             return contains(.receivesAhead) ? [] : .readable

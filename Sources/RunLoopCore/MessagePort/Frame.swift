@@ -41,7 +41,7 @@ struct Frame: BitwiseCopyable {
     /// The number of a request, chosen by the client, or of the request that a reply answers; 0 for a request that wants no reply.
     var id: UInt32 = 0
     /// The message id that the sending program has passed.
-    var message: Int32 = 0
+    var messageID: Int32 = 0
     /// The size of the payload in bytes; with `pieces`, of all pieces together.
     var length = 0
     /// When the client stops waiting for the reply.
@@ -58,11 +58,11 @@ struct Frame: BitwiseCopyable {
     /// The longest name of a port, in bytes.
     static var nameLimit: Int { 255 }
 
-    /// The 32 bytes of the header: magic number, kind, location of the payload, 0, id, message, length, deadline.
+    /// The 32 bytes of the header: magic number, kind, location of the payload, 0, id, message id, length, deadline.
     typealias Head = (UInt32, UInt8, UInt8, UInt16, UInt32, Int32, UInt64, UInt64)
 
     /// The header as it is sent. O(1).
-    var head: Head { (Self.magic, kind.rawValue, payloadLocation.rawValue, 0, id, message, UInt64(length), deadline.nanoseconds) }
+    var head: Head { (Self.magic, kind.rawValue, payloadLocation.rawValue, 0, id, messageID, UInt64(length), deadline.nanoseconds) }
 
     /// The end that receives a frame, which determines what frames may be sent to it.
     enum Receiver {
@@ -77,7 +77,7 @@ struct Frame: BitwiseCopyable {
             let payloadLocation = PayloadLocation(rawValue: head.2), head.6 <= UInt64(lengthLimit)
         else { return nil }
         let frame = Frame(
-            kind: kind, payloadLocation: payloadLocation, id: head.4, message: head.5, length: Int(head.6),
+            kind: kind, payloadLocation: payloadLocation, id: head.4, messageID: head.5, length: Int(head.6),
             deadline: Instant(nanoseconds: head.7))
         return frame.hasValidLength(size, hasFile) && frame.isAllowed(receiver) ? frame : nil
     }
@@ -133,7 +133,7 @@ enum PortLimits {
     static var mostMomentsUnread: Int { 40 }
     /// How large, in bytes, one client's requests that were taken over (RLMessagePortCopyRequest) and not answered may be together before
     /// nothing more is read from it. Their number is limited by the capacity of the port.
-    static var takenBytes: Int { 64 * 1024 * 1024 }
+    static var unansweredBytes: Int { 64 * 1024 * 1024 }
     /// How long, in nanoseconds, an accepted client may stay silent if others connect.
     static var greeting: UInt64 { 2_000_000_000 }
     /// How many rings, of 132 kB each, the servers of a process make; further connections use packets only.

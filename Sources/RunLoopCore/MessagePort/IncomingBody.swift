@@ -17,13 +17,13 @@ struct IncomingBody: ~Copyable {
     private var reserved = 0
     /// Whether this is the one payload of the process that is exempt from the limit, and reserves nothing.
     private var isExempt = false
-    /// `count` at the previous `noteOthersWait`.
+    /// `count` at the previous `enforceMinimumRate`.
     private var countBefore = 0
     /// In how many checks in a row a piece was in the socket, unread, while other payloads waited for memory.
     private var momentsUnread = 0
     /// When the payload began, as a number of `Peer.nextTurn`.
     private(set) var began: UInt64 = 0
-    /// How many bytes the payload is behind the minimum rate, counted while others wait for memory. See `noteOthersWait`.
+    /// How many bytes the payload is behind the minimum rate, counted while others wait for memory. See `enforceMinimumRate`.
     private var late = 0
     /// Whether arriving bytes are not kept: nothing waits for them, memory ran out, or they came too slowly while others waited.
     private var isSkipped = false
@@ -171,7 +171,7 @@ extension IncomingBody {
     /// arrived too slowly for some time, frees its memory and keeps no more of it. The client is not at fault if more has arrived
     /// (`isHere`) but no loop has received it. Then the exemption ends after some time, and the payload keeps its memory if the limit
     /// allows that.
-    mutating func noteOthersWait(isHere: () -> Bool) {
+    mutating func enforceMinimumRate(isHere: () -> Bool) {
         if !isExempt && (reserved == 0 || reserve(more: 0)) { return }
         let came = count - countBefore
         countBefore = count

@@ -80,7 +80,7 @@ extension MessagePortPointer {
             CleanupHandler(function: { abandonRequest($0, $1, $2) }, object: self, part: request, info: info))
         if Probe.isSet { probeReceived(request) }
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
-            handle, request.pointee.message, request.pointee.data.handle, info, callout)
+            handle, request.pointee.messageID, request.pointee.data.handle, info, callout)
         loop.popCleanup(level)
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?

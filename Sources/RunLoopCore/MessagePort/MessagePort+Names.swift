@@ -7,7 +7,7 @@ extension MessagePortPointer {
     /// Returns the valid port of this kind and name (for a remote port: and of this user), with a reference for the caller; nil if there is
     /// none. O(number of ports). Any thread; call without the lock of a port held.
     static func find(_ name: StringPointer, isRemote: Bool, of user: UInt32 = 0) -> MessagePortPointer? {
-        PortRegistry.next(behind: nil) { base in
+        PortRegistry.next(after: nil) { base in
             if !Handle.isKind(.messagePort, base) { return false }
             let port = MessagePortPointer(base)
             return port.pointee.isRemote == isRemote && (!isRemote || port.pointee.user == user) && port.pointee.name?.equals(name) == true
@@ -20,7 +20,7 @@ extension MessagePortPointer {
     @inline(never)
     static func next(after port: inout MessagePortPointer?) -> MessagePortPointer? {
         let last = port
-        port = PortRegistry.next(behind: last?.base) { base in
+        port = PortRegistry.next(after: last?.base) { base in
             Handle.isKind(.messagePort, base) && base.pointee.object.references.countUpUnlessZero()
         }.map { MessagePortPointer($0) }
         _ = last?.release()

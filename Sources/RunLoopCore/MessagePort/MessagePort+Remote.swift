@@ -80,7 +80,7 @@ extension MessagePortPointer {
     /// RLMessagePortSendRequest without a reply, in all other cases. Waits for room until `sendLimit`. Any thread; call without a lock
     /// held. Calls user code if the port has to be invalidated.
     func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendLimit: Instant) -> RequestResult {
-        let frame = Frame(kind: .request, payloadLocation: .inline, message: message)
+        let frame = Frame(kind: .request, payloadLocation: .inline, messageID: message)
         let connection = locked { () -> ConnectionPointer? in
             pointee.connection?.retain()
             return pointee.connection
@@ -165,7 +165,7 @@ extension MessagePortPointer {
         _ pending: PendingRequestPointer, _ message: Int32, _ data: DataPointer?, _ sendLimit: Instant, _ deadline: Instant,
         _ loop: RunLoopPointer
     ) -> Bool {
-        let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, deadline: deadline)
+        let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
         let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         if sent != .success {
             // Reports why the request was not sent, even if another thread has invalidated the port meanwhile.
@@ -203,7 +203,7 @@ extension MessagePortPointer {
         pending.pointee.replySource.keepModeAlive()
         let deadline = Instant.now(after: Swift.max(seconds, 0))
         let isReady = deadline == .never || setTimer(pending, Swift.max(seconds, 0), mode, loop)
-        let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, message: message, deadline: deadline)
+        let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
         let connection = pending.pointee.connection
         let sent = isReady ? connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid : .transportError
         return endSending(pending, sent)

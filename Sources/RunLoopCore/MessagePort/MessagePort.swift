@@ -53,7 +53,7 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     /// The listening socket of the name and its locked file.
     var claim = NameServer.Claim.none
     /// Of the connections that wait for memory, the one that polls for it.
-    var looking: ConnectionPointer?
+    var memoryPoller: ConnectionPointer?
     /// The requests that the port's callback is handling, on all threads and in nested runs, the latest first.
     var requestsInProgress: RequestPointer?
 

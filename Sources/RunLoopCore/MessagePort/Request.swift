@@ -13,7 +13,7 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     var header: ObjectHeader
     /// Chosen by the sender; 0 if it wants no reply.
     let id: UInt32
-    let message: Int32
+    let messageID: Int32
     /// When the sender stops waiting.
     let deadline: Instant
     /// The payload, retained.
@@ -25,7 +25,7 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     let answered = Atomic<UInt32>(0)
     /// 1 while the request is in its connection's list of requests with an invalidation callback. Written under the connection's mutex,
     /// read by any thread.
-    let isWatched = Atomic<UInt32>(0)
+    let hasInvalidation = Atomic<UInt32>(0)
     /// The request was taken over, so the result of the port's callback is not its answer. Only the thread of that callback.
     var isTaken = false
     /// The thread that handles the request, and the next older one of the requests that the port is handling. Guarded by the port's mutex.
@@ -56,7 +56,7 @@ extension RequestPointer {
         let request = memory.bindMemory(to: RequestStorage.self, capacity: 1)
         request.initialize(
             to: RequestStorage(
-                header: ObjectHeader(.messagePortRequest), id: frame.id, message: frame.message, deadline: frame.deadline,
+                header: ObjectHeader(.messagePortRequest), id: frame.id, messageID: frame.messageID, deadline: frame.deadline,
                 data: data, connection: connection))
         return request
     }
@@ -84,7 +84,7 @@ extension RequestPointer {
             if data != nil && reply == nil { return sendNoReply() }
             remote.complete(pointee.id, .success, reply)
         } else {
-            pointee.connection.send(Frame(kind: .reply, id: pointee.id, message: pointee.message), data)
+            pointee.connection.send(Frame(kind: .reply, id: pointee.id, messageID: pointee.messageID), data)
         }
     }
 
@@ -95,7 +95,7 @@ extension RequestPointer {
             pointee.isTaken = true
             if pointee.connection.pointee.role == .server {
                 pointee.connection.retain()
-                pointee.connection.countTaken(1, bytes: pointee.data.pointee.capacity)
+                pointee.connection.countUnanswered(1, bytes: pointee.data.pointee.capacity)
             }
         }
         retain()
@@ -122,7 +122,7 @@ extension RequestPointer {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         cancelInvalidation()
         if pointee.isTaken && pointee.connection.pointee.role == .server {
-            pointee.connection.countTaken(-1, bytes: pointee.data.pointee.capacity)
+            pointee.connection.countUnanswered(-1, bytes: pointee.data.pointee.capacity)
         }
         return true
     }
@@ -178,12 +178,12 @@ extension RequestPointer {
         guard let callout else { return cancelInvalidation() }
         let connection = pointee.connection
         let isSet = connection.locked { () -> Bool in
-            stopWatching()
+            cancelInvalidationLocked()
             if !connection.isConnected { return false }
             pointee.invalidation = callout
             pointee.invalidationInfo = info
-            link(into: &connection.pointee.watchedRequests)
-            pointee.isWatched.store(1, ordering: .sequentiallyConsistent)
+            link(into: &connection.pointee.requestsWithInvalidation)
+            pointee.hasInvalidation.store(1, ordering: .sequentiallyConsistent)
             return true
         }
         // Either this thread sees that the request is answered, or the thread that answers it sees the callback.
@@ -202,16 +202,16 @@ extension RequestPointer {
 
     /// Clears the invalidation callback, so that it is not called. One load if there is none. Any thread; call without a lock held.
     private func cancelInvalidation() {
-        if pointee.isWatched.load(ordering: .sequentiallyConsistent) != 0 { pointee.connection.locked { stopWatching() } }
+        if pointee.hasInvalidation.load(ordering: .sequentiallyConsistent) != 0 { pointee.connection.locked { cancelInvalidationLocked() } }
     }
 
-    /// Removes the request from the list of requests with an invalidation callback, if it is listed. The caller holds the connection's
-    /// mutex.
+    /// Does the work of `cancelInvalidation`: removes the request from the list of requests with an invalidation callback, if it is listed.
+    /// The caller holds the connection's mutex.
     @inline(never)
-    fileprivate func stopWatching() {
-        if pointee.isWatched.load(ordering: .relaxed) == 0 { return }
-        unlink(from: &pointee.connection.pointee.watchedRequests)
-        pointee.isWatched.store(0, ordering: .sequentiallyConsistent)
+    fileprivate func cancelInvalidationLocked() {
+        if pointee.hasInvalidation.load(ordering: .relaxed) == 0 { return }
+        unlink(from: &pointee.connection.pointee.requestsWithInvalidation)
+        pointee.hasInvalidation.store(0, ordering: .sequentiallyConsistent)
     }
 }
 
@@ -220,9 +220,9 @@ extension ConnectionPointer {
     /// Calls user code.
     func callRequestInvalidations() {
         lock()
-        while let request = pointee.watchedRequests, let callout = request.pointee.invalidation {
+        while let request = pointee.requestsWithInvalidation, let callout = request.pointee.invalidation {
             request.retain()
-            request.stopWatching()
+            request.cancelInvalidationLocked()
             let info = request.pointee.invalidationInfo
             unlock()
             request.callInvalidation(callout, info)
@@ -232,7 +232,7 @@ extension ConnectionPointer {
     }
 
     /// Clears the invalidation callbacks of the connection's requests without calling them. Only in the child of a fork().
-    func cancelRequestInvalidations() { while let request = pointee.watchedRequests { request.stopWatching() } }
+    func cancelRequestInvalidations() { while let request = pointee.requestsWithInvalidation { request.cancelInvalidationLocked() } }
 
     /// Whether the peer is still connected. A system call if it is another process. The caller holds the mutex.
     fileprivate var isConnected: Bool { pointee.isOpen && (pointee.fd < 0 || Descriptor.poll(pointee.fd, for: []).isEmpty) }

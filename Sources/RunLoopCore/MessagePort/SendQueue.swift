@@ -44,7 +44,7 @@ struct SendQueue: ~Copyable {
     var isEmpty: Bool { frames.count == 0 && !owesAbandoned }
 
     /// Whether frames are queued. At a client: a large request is being sent.
-    var isUnderWay: Bool { frames.count > 0 }
+    var hasFrames: Bool { frames.count > 0 }
 
     /// Removes and releases all frames, sent or not.
     mutating func removeAll() { removeFirst(frames.count) }
@@ -157,7 +157,7 @@ extension ConnectionPointer {
     /// thread; call without the mutex held.
     private func abandon(_ ticket: UInt32) -> Bool {
         let wasThere = locked { () -> Bool in
-            if pointee.sendQueue.ticket != ticket || !pointee.sendQueue.isUnderWay { return false }
+            if pointee.sendQueue.ticket != ticket || !pointee.sendQueue.hasFrames { return false }
             pointee.sendQueue.removeAll()
             pointee.sendQueue.owesAbandoned = true
             return true
@@ -240,7 +240,7 @@ extension ConnectionPointer {
             }
             // A client's request stays queued: there may be memory again before its time is up.
             if outcome == .failed && pointee.role == .client { outcome = .full }
-            isStuck = outcome == .full && sent == 0 && (!pointee.sendQueue.isUnderWay || pointee.sendQueue.frames[0].sent == before)
+            isStuck = outcome == .full && sent == 0 && (!pointee.sendQueue.hasFrames || pointee.sendQueue.frames[0].sent == before)
             pointee.sendQueue.removeFirst(sent)
             // What the peer sent before it went away is still to be read.
             if outcome == .gone {

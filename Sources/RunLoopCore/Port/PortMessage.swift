@@ -47,7 +47,7 @@ extension PortMessagePointer {
         return message
     }
 
-    /// Releases a reference. Returns false if there was none. Any thread.
+    /// Releases a reference. Returns false if there was none. Any thread that has a context; may call user code.
     @inline(__always)
     func release() -> Bool {
         let references = pointee.header.references.load(ordering: .acquiring)

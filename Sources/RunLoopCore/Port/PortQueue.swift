@@ -103,8 +103,8 @@ struct PortQueue: ~Copyable {
     /// After how many nanoseconds a sleeping sender checks for room itself.
     fileprivate static var pollInterval: UInt64 { 1_000_000 }
 
-    /// The result of putting a message in. `queuedUnsignalled`: the queue was not signalled, so the source has to be.
-    enum Outcome { case queued, queuedUnsignalled, full, closed, outOfMemory }
+    /// The result of putting a message in. `queuedNeedsSignal`: the queue was not signalled, so the caller has to signal the source.
+    enum Outcome { case queued, queuedNeedsSignal, full, closed, outOfMemory }
 
     init(capacity: UInt32) {
         self.capacity = capacity
@@ -118,7 +118,7 @@ struct PortQueue: ~Copyable {
 typealias PortQueuePointer = UnsafeMutablePointer<PortQueue>
 
 extension PortQueuePointer {
-    /// Appends a message. After `queuedUnsignalled` the caller signals the port's source before it calls `unlockSenders`. The caller holds
+    /// Appends a message. After `queuedNeedsSignal` the caller signals the port's source before it calls `unlockSenders`. The caller holds
     /// the senders' lock.
     @inline(__always)
     func putLocked(_ message: QueuedMessage) -> PortQueue.Outcome {
@@ -132,7 +132,7 @@ extension PortQueuePointer {
         pointee.sent &+= 1
         if pointee.isSignalled { return .queued }
         pointee.isSignalled = true
-        return .queuedUnsignalled
+        return .queuedNeedsSignal
     }
 
     /// Whether the queue is open, in a process with a race detector, to which this reports that the lock publishes the message. Keeps the

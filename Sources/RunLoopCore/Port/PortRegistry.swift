@@ -40,7 +40,7 @@ enum PortRegistry {
     /// Returns the next port after `last`, from the first one on if `last` is nil, for which `condition` holds; nil if there is none.
     /// `condition` is called under the mutex. O(number of ports). Any thread.
     @inline(never)
-    static func next(behind last: PortHeaderPointer?, where condition: (PortHeaderPointer) -> Bool) -> PortHeaderPointer? {
+    static func next(after last: PortHeaderPointer?, where condition: (PortHeaderPointer) -> Bool) -> PortHeaderPointer? {
         mutex.locked {
             let next = last.map { $0.pointee.following } ?? first
             return next?.first(where: condition)

@@ -183,7 +183,7 @@ extension PortQueuePointer {
         var wake: RunLoopPointer?
         lockSenders()
         let outcome = putLocked(message)
-        if outcome == .queuedUnsignalled { wake = signalLocked() }
+        if outcome == .queuedNeedsSignal { wake = signalLocked() }
         unlockSenders()
         wake?.wakeUp()
         return outcome

@@ -29,7 +29,7 @@ import Testing
             }
             expectInLoop(
                 read.kind == frame.kind && read.payloadLocation == frame.payloadLocation && read.id == frame.id
-                    && read.message == frame.message)
+                    && read.messageID == frame.messageID)
             expectInLoop(read.length == frame.length && read.deadline == frame.deadline)
             // The frame is refused by every other receiver, with a missing or extra byte, and with a missing or extra file.
             for other in [Frame.Receiver.newServer, .server, .client] where other != receiver && frame.kind != .piece {
@@ -44,7 +44,7 @@ import Testing
     private func validFrame(_ random: inout Random) -> (Frame, Frame.Receiver) {
         let deadline = Instant(nanoseconds: UInt64(random.below(1 << 40)))
         var frame = Frame(
-            kind: .request, payloadLocation: .inline, id: UInt32(random.below(5)), message: Int32(random.below(1000)) - 500, length: 0,
+            kind: .request, payloadLocation: .inline, id: UInt32(random.below(5)), messageID: Int32(random.below(1000)) - 500, length: 0,
             deadline: deadline)
         let locations: [Frame.PayloadLocation] = [.inline, .pieces, .absent]
         switch random.below(8) {

@@ -11,7 +11,7 @@ extension IncomingBody {
 /// A large payload that arrives in pieces of any size equals the bytes sent, and takes no memory before they arrive.
 @Suite struct IncomingBodyTests {
     private func announcing(_ length: Int) -> Frame {
-        Frame(kind: .request, payloadLocation: .pieces, id: 3, message: 4, length: length, deadline: .never)
+        Frame(kind: .request, payloadLocation: .pieces, id: 3, messageID: 4, length: length, deadline: .never)
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
@@ -43,7 +43,7 @@ extension IncomingBody {
                 return
             }
             let isUnderWay = body.isUnderWay
-            #expect(frame.id == 3 && frame.message == 4 && data.pointee.count == length && !isUnderWay)
+            #expect(frame.id == 3 && frame.messageID == 4 && data.pointee.count == length && !isUnderWay)
             #expect(marks.allSatisfy { data.bytes[$0.0] == $0.1 })
             data.release()
         }

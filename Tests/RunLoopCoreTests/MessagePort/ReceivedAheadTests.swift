@@ -7,7 +7,7 @@ import Testing
 @Suite(.serialized) struct ReceivedAheadTests {
     private func packet(_ number: Int) -> ReceivedPacket {
         var packet = ReceivedPacket()
-        packet.frame = Frame(kind: .request, payloadLocation: .absent, id: 0, message: Int32(number), length: 0, deadline: .never)
+        packet.frame = Frame(kind: .request, payloadLocation: .absent, id: 0, messageID: Int32(number), length: 0, deadline: .never)
         return packet
     }
 
@@ -22,13 +22,13 @@ import Testing
             ahead.finish(packet(number))
             if number < waiting { continue }
             let first = ahead.takeFirst()
-            expectInLoop(first.map { Int($0.frame.message) } == taken)
+            expectInLoop(first.map { Int($0.frame.messageID) } == taken)
             taken += 1
         }
         let capacity = ahead.packets.capacity
         #expect(capacity <= 4 * max(waiting, 8))
         while let first = ahead.takeFirst() {
-            expectInLoop(Int(first.frame.message) == taken)
+            expectInLoop(Int(first.frame.messageID) == taken)
             taken += 1
         }
         #expect(taken == 20_000)

@@ -30,7 +30,7 @@ private final class ServerEnd {
 
     func reply(_ id: UInt32, _ length: Int) {
         let data = DataPointer.create([UInt8](repeating: UInt8(truncatingIfNeeded: id), count: length), count: length)
-        connection.send(Frame(kind: .reply, payloadLocation: .absent, id: id, message: 0, length: 0, deadline: .never), data)
+        connection.send(Frame(kind: .reply, payloadLocation: .absent, id: id, messageID: 0, length: 0, deadline: .never), data)
         data?.release()
     }
 

@@ -38,7 +38,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
         let messagePort = RLMessagePortCreateLocal(nil, nil, { _, _, _, _ in nil }, nil, nil)
         let connection = ConnectionPointer.make(.inProcess, -1, Handle.storage(UnsafeRawPointer(messagePort!)))!
         defer { connection.release() }
-        let frame = Frame(kind: .request, payloadLocation: .inline, id: 0, message: 0, length: 0, deadline: .never)
+        let frame = Frame(kind: .request, payloadLocation: .inline, id: 0, messageID: 0, length: 0, deadline: .never)
         let objects: [Kind: OpaquePointer?] = [
             .string: RLStringCreateWithCString(nil, "text", UInt32(kRLStringEncodingUTF8)),
             .data: RLDataCreate(nil, [1, 2, 3], 3),

@@ -39,7 +39,7 @@ import Testing
                 queue.lockSenders()
                 let outcome = queue.putLocked(message(step))
                 queue.unlockSenders()
-                let expected: PortQueue.Outcome = model.count >= capacity ? .full : isSignalled ? .queued : .queuedUnsignalled
+                let expected: PortQueue.Outcome = model.count >= capacity ? .full : isSignalled ? .queued : .queuedNeedsSignal
                 if outcome != expected { return "put: \(outcome), not \(expected), at \(step)" }
                 if expected != .full {
                     model.append(step)
