@@ -12,9 +12,9 @@ static RLRunLoopRef main_loop;
 static struct server server;
 static pid_t clients[CLIENTS];
 static int orders[CLIENTS], sent;
-/* Executed in the callback of request `deed_of`, if set. */
-static void (*deed)(void);
-static int deed_of = 1;
+/* Executed in the callback of request `action_request`, if set. */
+static void (*action)(void);
+static int action_request = 1;
 static atomic_int missing;
 static atomic_int answered;
 
@@ -25,8 +25,8 @@ static RLDataRef answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef dat
     snprintf(word, sizeof word, "%d", (int)id);
     if (id != GREETING)
         note(word);
-    if (id == deed_of && deed)
-        deed();
+    if (id == action_request && action)
+        action();
     if (--missing == 0)
         RLRunLoopStop(main_loop);
     atomic_fetch_add(&answered, 1);
@@ -56,7 +56,7 @@ static void client_process(int number, int orders_of_mine)
     _exit(0);
 }
 
-static void have_sent(int client, unsigned char count)
+static void let_client_send(int client, unsigned char count)
 {
     char byte;
     missing += count % BY_ONE_WAY;
@@ -107,6 +107,9 @@ static UNUSED void end(void)
 
 static bool is_one_way;
 
-static UNUSED void have_all_sent(int client) { have_sent(client, (is_one_way ? BY_ONE_WAY : 0) + REQUESTS); }
+static UNUSED void let_client_send_all(int client)
+{
+    let_client_send(client, (is_one_way ? BY_ONE_WAY : 0) + REQUESTS);
+}
 
 #endif

@@ -127,7 +127,7 @@ static UNUSED double service_seconds(double *worst)
 
 /* Returns the time limit for an honest client during an attack that would otherwise delay it by many seconds: half a second, and
  * four times what it needs before the attack, in case the machine gets busier meanwhile. */
-static UNUSED double patience(void)
+static UNUSED double honest_time_limit(void)
 {
     double worst;
     service_seconds(&worst);

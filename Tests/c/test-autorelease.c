@@ -29,7 +29,7 @@ static void perform_named(void *name)
 static RLRunLoopRef here(void) { return RLRunLoopGetCurrent(); }
 static int32_t run_once(double seconds) { return RLRunLoopRunInMode(kRLRunLoopDefaultMode, seconds, false); }
 
-START_TEST(it_is_released_at_the_end_of_the_pass)
+START_TEST(an_autoreleased_object_is_released_at_the_end_of_the_pass)
 {
     RLRunLoopSourceRef source = make_source(0, perform_named, "freed");
     RLRunLoopObserverRef observer = note_activities(here(), kRLRunLoopDefaultMode);
@@ -45,7 +45,7 @@ START_TEST(it_is_released_at_the_end_of_the_pass)
 }
 END_TEST
 
-START_TEST(it_is_released_before_the_loop_sleeps)
+START_TEST(an_autoreleased_object_is_released_before_the_loop_sleeps)
 {
     RLRunLoopObserverRef observer = note_activities(here(), kRLRunLoopDefaultMode);
     RLRunLoopPerformFunction(here(), kRLRunLoopDefaultMode, perform_named, "freed");
@@ -65,7 +65,7 @@ static void autorelease_in_activity(UNUSED RLRunLoopObserverRef observer, RLRunL
         autorelease_named("of-exit");
 }
 
-START_TEST(what_observers_autorelease_is_gone_when_the_run_returns)
+START_TEST(objects_autoreleased_by_observers_are_released_before_the_run_returns)
 {
     static atomic_int ticks;
     RLRunLoopTimerRef timer = make_timer(0, 0, count_timer, &ticks);
@@ -92,7 +92,7 @@ static void run_nested(UNUSED void *info)
     autorelease_named("outer-too");
 }
 
-START_TEST(a_nested_run_leaves_alone_what_was_there_before)
+START_TEST(a_nested_run_does_not_release_objects_of_the_outer_run)
 {
     RLRunLoopSourceRef source = make_source(0, run_nested, NULL);
     RLRunLoopAddSource(here(), source, kRLRunLoopDefaultMode);
@@ -119,7 +119,7 @@ static void autorelease_chain(UNUSED void *info)
     RLAutorelease(RLRunLoopSourceCreate(NULL, 0, &context));
 }
 
-START_TEST(what_a_release_callback_autoreleases_is_released_with_it)
+START_TEST(objects_autoreleased_by_release_callbacks_are_released_in_the_same_pass)
 {
     chain = 500;
     RLRunLoopPerformFunction(here(), kRLRunLoopDefaultMode, autorelease_chain, NULL);
@@ -138,7 +138,7 @@ static void end_chain(RLRunLoopTimerRef timer, UNUSED void *info)
     RLRunLoopTimerInvalidate(timer);
 }
 
-START_TEST(a_chain_without_end_leaves_room_for_others)
+START_TEST(an_endless_chain_of_autoreleases_does_not_starve_a_timer)
 {
     endless = 1;
     RLRunLoopTimerRef timer = make_timer(0, 1e-6, end_chain, NULL);
@@ -182,7 +182,7 @@ static void perform_watch(void *info)
         RLRunLoopStop(here());
 }
 
-START_TEST(each_ready_descriptor_has_a_pass_of_its_own)
+START_TEST(objects_are_released_after_each_ready_descriptor)
 {
     int ends[2];
     make_pipe(ends);
@@ -214,7 +214,7 @@ static void receive(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, void
         RLRunLoopStop(here());
 }
 
-START_TEST(each_message_of_a_port_has_a_pass_of_its_own)
+START_TEST(objects_are_released_after_each_port_message)
 {
     RLPortContext context = {.info = (void *)"freed"};
     RLPortRef port = RLPortCreate(NULL, receive, &context, NULL);
@@ -248,7 +248,7 @@ static void *use_outside_of_runs(void *info)
     return NULL;
 }
 
-START_TEST(outside_of_runs_it_is_released_when_the_thread_ends)
+START_TEST(objects_autoreleased_outside_runs_are_released_at_thread_exit)
 {
     pthread_t thread;
     pthread_create(&thread, NULL, use_outside_of_runs, NULL);
@@ -273,7 +273,7 @@ static void *end_with_a_source(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(callbacks_at_the_end_of_a_thread_may_autorelease)
+START_TEST(callbacks_during_thread_exit_may_autorelease)
 {
     pthread_t thread;
     pthread_create(&thread, NULL, end_with_a_source, NULL);
@@ -307,7 +307,7 @@ static void fork_in_callback(UNUSED void *info)
     note("parent");
 }
 
-START_TEST(the_child_of_a_fork_goes_on_with_the_threads_own_one)
+START_TEST(the_child_of_a_fork_releases_objects_autoreleased_by_its_thread)
 {
     pid_t parent = getpid();
     autorelease_named("of-parent"); /* outside of any run */
@@ -320,7 +320,7 @@ START_TEST(the_child_of_a_fork_goes_on_with_the_threads_own_one)
 }
 END_TEST
 
-START_TEST(constants_and_mistakes)
+START_TEST(constants_can_be_autoreleased_and_invalid_objects_are_reported)
 {
     ck_assert_ptr_eq(RLAutorelease(kRLRunLoopDefaultMode), kRLRunLoopDefaultMode);
     ck_assert_ptr_null(RLAutorelease(NULL));
@@ -335,19 +335,19 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("autorelease");
     TCase *passes = add_case(suite, "passes", 10);
-    tcase_add_test(passes, it_is_released_at_the_end_of_the_pass);
-    tcase_add_test(passes, it_is_released_before_the_loop_sleeps);
-    tcase_add_test(passes, what_observers_autorelease_is_gone_when_the_run_returns);
-    tcase_add_test(passes, a_nested_run_leaves_alone_what_was_there_before);
-    tcase_add_test(passes, what_a_release_callback_autoreleases_is_released_with_it);
-    tcase_add_test(passes, a_chain_without_end_leaves_room_for_others);
+    tcase_add_test(passes, an_autoreleased_object_is_released_at_the_end_of_the_pass);
+    tcase_add_test(passes, an_autoreleased_object_is_released_before_the_loop_sleeps);
+    tcase_add_test(passes, objects_autoreleased_by_observers_are_released_before_the_run_returns);
+    tcase_add_test(passes, a_nested_run_does_not_release_objects_of_the_outer_run);
+    tcase_add_test(passes, objects_autoreleased_by_release_callbacks_are_released_in_the_same_pass);
+    tcase_add_test(passes, an_endless_chain_of_autoreleases_does_not_starve_a_timer);
     tcase_add_test(passes, a_release_callback_may_run_the_loop);
-    tcase_add_test(passes, each_ready_descriptor_has_a_pass_of_its_own);
-    tcase_add_test(passes, each_message_of_a_port_has_a_pass_of_its_own);
+    tcase_add_test(passes, objects_are_released_after_each_ready_descriptor);
+    tcase_add_test(passes, objects_are_released_after_each_port_message);
     TCase *threads = add_case(suite, "threads", 10);
-    tcase_add_test(threads, outside_of_runs_it_is_released_when_the_thread_ends);
-    tcase_add_test(threads, callbacks_at_the_end_of_a_thread_may_autorelease);
-    tcase_add_test(threads, the_child_of_a_fork_goes_on_with_the_threads_own_one);
-    tcase_add_test(threads, constants_and_mistakes);
+    tcase_add_test(threads, objects_autoreleased_outside_runs_are_released_at_thread_exit);
+    tcase_add_test(threads, callbacks_during_thread_exit_may_autorelease);
+    tcase_add_test(threads, the_child_of_a_fork_releases_objects_autoreleased_by_its_thread);
+    tcase_add_test(threads, constants_can_be_autoreleased_and_invalid_objects_are_reported);
     return suite;
 }

@@ -26,7 +26,7 @@ static void note_time(RLRunLoopTimerRef timer, void *info)
 }
 
 /* A timer that went by the old clock would be an hour late, and the test's time limit would end the test. */
-START_TEST(a_timer_made_right_after_the_clock_was_set_goes_by_the_new_clock)
+START_TEST(a_timer_created_right_after_a_clock_change_uses_the_new_clock)
 {
     static const long hours[] = {1, -1, 2, -2, 0};
     RLRunLoopRef rl = RLRunLoopGetCurrent();
@@ -44,7 +44,7 @@ START_TEST(a_timer_made_right_after_the_clock_was_set_goes_by_the_new_clock)
 END_TEST
 
 /* A machine without a clock battery starts in 1970, until it has asked the network for the time. */
-START_TEST(in_1970_timers_fire_by_date_and_never_is_never)
+START_TEST(timers_work_when_the_wall_clock_says_1970)
 {
     struct timespec now;
     syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
@@ -71,7 +71,7 @@ START_TEST(in_1970_timers_fire_by_date_and_never_is_never)
 }
 END_TEST
 
-START_TEST(the_time_is_read_once)
+START_TEST(getting_the_current_time_reads_the_precise_clock_once)
 {
     RLAbsoluteTimeGetCurrent();
     fine_reads = coarse_reads = 0;
@@ -87,8 +87,8 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("clock-set");
     TCase *tcase = add_case(suite, "clock", 20);
-    tcase_add_test(tcase, a_timer_made_right_after_the_clock_was_set_goes_by_the_new_clock);
-    tcase_add_test(tcase, in_1970_timers_fire_by_date_and_never_is_never);
-    tcase_add_test(tcase, the_time_is_read_once);
+    tcase_add_test(tcase, a_timer_created_right_after_a_clock_change_uses_the_new_clock);
+    tcase_add_test(tcase, timers_work_when_the_wall_clock_says_1970);
+    tcase_add_test(tcase, getting_the_current_time_reads_the_precise_clock_once);
     return suite;
 }

@@ -21,7 +21,7 @@ static size_t bytes_in_use(void)
 }
 
 static int number_of(void *info) { return *(int *)info; }
-static void nobody(UNUSED void *info) {}
+static void ignore(UNUSED void *info) {}
 static void no_file(UNUSED RLFileDescriptorRef f, UNUSED RLOptionFlags types, UNUSED void *info) {}
 static void no_socket(UNUSED RLSocketRef s, UNUSED RLSocketCallBackType type, UNUSED RLDataRef address,
                       UNUSED const void *data, UNUSED void *info)
@@ -30,7 +30,7 @@ static void no_socket(UNUSED RLSocketRef s, UNUSED RLSocketCallBackType type, UN
 
 static RLRunLoopSourceRef make_source_on(int i)
 {
-    RLRunLoopSourceContext1 context = {.version = 1, .info = &fds[i], .getPort = number_of, .perform = nobody};
+    RLRunLoopSourceContext1 context = {.version = 1, .info = &fds[i], .getPort = number_of, .perform = ignore};
     return RLRunLoopSourceCreate(NULL, 0, (RLRunLoopSourceContext *)&context);
 }
 
@@ -71,10 +71,10 @@ static void measure(const char *kind, RLRunLoopSourceRef (*make)(int i))
     }
 }
 
-START_TEST(of_a_source) { measure("version-1 source", make_source_on); }
+START_TEST(memory_of_an_idle_version_1_source) { measure("version-1 source", make_source_on); }
 END_TEST
 
-START_TEST(of_a_descriptor_object)
+START_TEST(memory_of_an_idle_descriptor_object)
 {
     measure("RLFileDescriptor", make_file_on);
     for (int i = 0; i < many; i++) {
@@ -84,7 +84,7 @@ START_TEST(of_a_descriptor_object)
 }
 END_TEST
 
-START_TEST(of_a_socket)
+START_TEST(memory_of_an_idle_socket)
 {
     measure("RLSocket", make_socket_on);
     for (int i = 0; i < many; i++) {
@@ -111,8 +111,8 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("descriptor-memory");
     TCase *tcase = add_case(suite, "memory", 60);
     tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_test(tcase, of_a_source);
-    tcase_add_test(tcase, of_a_descriptor_object);
-    tcase_add_test(tcase, of_a_socket);
+    tcase_add_test(tcase, memory_of_an_idle_version_1_source);
+    tcase_add_test(tcase, memory_of_an_idle_descriptor_object);
+    tcase_add_test(tcase, memory_of_an_idle_socket);
     return suite;
 }

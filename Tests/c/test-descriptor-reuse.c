@@ -51,7 +51,7 @@ static RLSocketRef make_old(RLOptionFlags types)
 /* What happened to the old socket before its descriptor was closed. */
 enum past { UNUSED_YET, ADDED, LOOKED_AT, DISABLED, REMOVED, RELEASED, PASTS };
 
-START_TEST(a_socket_on_a_number_that_was_closed_is_a_new_one)
+START_TEST(a_reused_descriptor_number_gets_a_new_socket)
 {
     enum past past = (enum past)_i;
     struct sock new = {.name = "n"};
@@ -94,7 +94,7 @@ START_TEST(a_socket_on_a_number_that_was_closed_is_a_new_one)
 }
 END_TEST
 
-START_TEST(a_socket_on_the_same_file_is_the_same)
+START_TEST(the_same_file_under_the_same_number_keeps_its_socket)
 {
     RLSocketRef old = make_old(kRLSocketReadCallBack);
     int copy = dup(ends[0]);
@@ -115,7 +115,7 @@ START_TEST(a_socket_on_the_same_file_is_the_same)
 END_TEST
 
 /* The number of a socket is reused for a pipe, and then the number of that pipe for a socket. */
-START_TEST(the_new_file_may_be_of_another_kind)
+START_TEST(a_descriptor_number_may_be_reused_for_a_file_of_another_kind)
 {
     int pipe_ends[2];
     make_pipe(pipe_ends);
@@ -199,7 +199,7 @@ static void reuse_file(enum kind kind, int fd)
     }
 }
 
-START_TEST(a_socket_on_another_file_of_a_kind_is_a_new_one)
+START_TEST(a_number_reused_for_another_file_of_the_same_kind_gets_a_new_socket)
 {
     enum kind kind = (enum kind)(_i / PASTS);
     enum past past = (enum past)(_i % PASTS);
@@ -232,7 +232,7 @@ START_TEST(a_socket_on_another_file_of_a_kind_is_a_new_one)
 }
 END_TEST
 
-START_TEST(what_tells_files_apart_leaves_no_descriptor)
+START_TEST(identifying_files_leaks_no_descriptor)
 {
     int fds[KINDS], before = dup(0);
     close(before);
@@ -254,7 +254,7 @@ START_TEST(what_tells_files_apart_leaves_no_descriptor)
 END_TEST
 
 /* A child's sockets are not the parent's, although they refer to the same files. */
-START_TEST(a_child_tells_files_apart_too)
+START_TEST(files_are_distinguished_in_the_child_of_a_fork)
 {
     struct sock kept = {0}, lost = {0}, reused = {0};
     int lost_fd = make_file(EVENT), kept_fd = make_file(EVENT), reused_fd = make_file(EVENT);
@@ -283,7 +283,7 @@ END_TEST
 
 /* -- Descriptor objects and sources of version 1 -- */
 
-START_TEST(a_descriptor_object_is_not_notified_of_the_next_file)
+START_TEST(a_descriptor_object_gets_no_event_of_the_file_that_reuses_its_number)
 {
     struct port old = {.name = "old "}, new = {.name = "new "};
     port_open(&old, ends[0], READ);
@@ -309,7 +309,7 @@ START_TEST(a_descriptor_object_is_not_notified_of_the_next_file)
 }
 END_TEST
 
-START_TEST(a_version_1_source_is_not_notified_of_the_next_file)
+START_TEST(a_version_1_source_gets_no_event_of_the_file_that_reuses_its_number)
 {
     struct watch old = {.name = "old", .reads = true}, new = {.name = "new", .reads = true}, newer = {.name = "newer"};
     watch_fd(&old, ends[0], 0);
@@ -340,13 +340,13 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("descriptor-reuse");
     TCase *tcase = add_case(suite, "reuse", 10);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, a_socket_on_a_number_that_was_closed_is_a_new_one, 0, PASTS);
-    tcase_add_test(tcase, a_socket_on_the_same_file_is_the_same);
-    tcase_add_test(tcase, the_new_file_may_be_of_another_kind);
-    tcase_add_loop_test(tcase, a_socket_on_another_file_of_a_kind_is_a_new_one, 0, KINDS * PASTS);
-    tcase_add_test(tcase, what_tells_files_apart_leaves_no_descriptor);
-    tcase_add_test(tcase, a_child_tells_files_apart_too);
-    tcase_add_test(tcase, a_descriptor_object_is_not_notified_of_the_next_file);
-    tcase_add_test(tcase, a_version_1_source_is_not_notified_of_the_next_file);
+    tcase_add_loop_test(tcase, a_reused_descriptor_number_gets_a_new_socket, 0, PASTS);
+    tcase_add_test(tcase, the_same_file_under_the_same_number_keeps_its_socket);
+    tcase_add_test(tcase, a_descriptor_number_may_be_reused_for_a_file_of_another_kind);
+    tcase_add_loop_test(tcase, a_number_reused_for_another_file_of_the_same_kind_gets_a_new_socket, 0, KINDS * PASTS);
+    tcase_add_test(tcase, identifying_files_leaks_no_descriptor);
+    tcase_add_test(tcase, files_are_distinguished_in_the_child_of_a_fork);
+    tcase_add_test(tcase, a_descriptor_object_gets_no_event_of_the_file_that_reuses_its_number);
+    tcase_add_test(tcase, a_version_1_source_gets_no_event_of_the_file_that_reuses_its_number);
     return suite;
 }

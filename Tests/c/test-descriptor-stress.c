@@ -30,7 +30,7 @@ static unsigned next_random(unsigned *state) { return (*state = *state * 1103515
 /* -- Enabling wakes the loop each time -- */
 
 /* Another thread enables the callback that has just fired, again and again: a single lost wake-up would hang the test. */
-START_TEST(each_enabling_by_another_thread_is_one_call)
+START_TEST(callbacks_enabled_by_another_thread_fire_once_each)
 {
     struct port port = {.name = NULL};
     port_make(&port, ends[0], false);
@@ -58,7 +58,7 @@ static void *toggle_first_loop(UNUSED void *info)
 }
 
 /* The source also joins and leaves another loop all the time; the loop that keeps it must still see every event. */
-START_TEST(each_enabling_is_seen_while_the_source_joins_and_leaves_another_loop)
+START_TEST(enabling_is_noticed_while_another_loop_adds_and_removes_the_source)
 {
     port_make(&shared, ends[0], false);
     port_add(&shared, second_looper.loop, kRLRunLoopDefaultMode, 0);
@@ -118,7 +118,7 @@ static void *change_ports(void *info)
     return NULL;
 }
 
-START_TEST(four_threads_change_objects_of_two_loops)
+START_TEST(four_threads_change_descriptor_objects_of_two_loops)
 {
     for (int i = 0; i < OBJECTS; i++) {
         make_pair(pairs[i], SOCK_STREAM);
@@ -178,7 +178,7 @@ static void wait_for(struct looper *which)
     require(RLRunLoopPerformFunctionAndWait(which->loop, kRLRunLoopDefaultMode, do_nothing, NULL, HUGE_VAL));
 }
 
-START_TEST(objects_are_invalidated_while_two_loops_call_them)
+START_TEST(descriptor_objects_are_invalidated_while_two_loops_call_them)
 {
     on_threads(THREADS, invalidate_objects);
     wait_for(&looper);
@@ -274,7 +274,7 @@ static void *socket_lives(void *info)
     return NULL;
 }
 
-START_TEST(sockets_end_from_both_sides)
+START_TEST(sockets_are_invalidated_while_two_loops_serve_them)
 {
     on_threads(THREADS, socket_lives);
     wait_for(&looper);
@@ -288,11 +288,11 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("descriptor-stress");
     TCase *tcase = add_case(suite, "stress", 60);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, each_enabling_by_another_thread_is_one_call);
-    tcase_add_test(tcase, each_enabling_is_seen_while_the_source_joins_and_leaves_another_loop);
-    tcase_add_test(tcase, four_threads_change_objects_of_two_loops);
-    tcase_add_test(tcase, objects_are_invalidated_while_two_loops_call_them);
+    tcase_add_test(tcase, callbacks_enabled_by_another_thread_fire_once_each);
+    tcase_add_test(tcase, enabling_is_noticed_while_another_loop_adds_and_removes_the_source);
+    tcase_add_test(tcase, four_threads_change_descriptor_objects_of_two_loops);
+    tcase_add_test(tcase, descriptor_objects_are_invalidated_while_two_loops_call_them);
     tcase_add_test(tcase, four_threads_send_while_the_loop_receives);
-    tcase_add_test(tcase, sockets_end_from_both_sides);
+    tcase_add_test(tcase, sockets_are_invalidated_while_two_loops_serve_them);
     return suite;
 }

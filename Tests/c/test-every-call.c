@@ -334,21 +334,27 @@ static void try_all_calls(struct plan tried)
     ck_assert_int_gt(plan.call, 30);
 }
 
-START_TEST(all_is_released) { try_all_calls((struct plan){.act = (enum act)_i}); }
+START_TEST(every_info_is_released_whatever_callbacks_do) { try_all_calls((struct plan){.act = (enum act)_i}); }
 END_TEST
 
-START_TEST(all_is_released_in_nested_runs) { try_all_calls((struct plan){.act = (enum act)_i, .most_depth = 1}); }
+START_TEST(every_info_is_released_whatever_callbacks_of_nested_runs_do)
+{
+    try_all_calls((struct plan){.act = (enum act)_i, .most_depth = 1});
+}
 END_TEST
 
-START_TEST(all_is_released_if_items_move) { try_all_calls((struct plan){.act = (enum act)_i, .moves = true}); }
+START_TEST(every_info_is_released_when_items_move_between_loops)
+{
+    try_all_calls((struct plan){.act = (enum act)_i, .moves = true});
+}
 END_TEST
 
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("every-call");
     TCase *tcase = add_case(suite, "calls", 60);
-    tcase_add_loop_test(tcase, all_is_released, FORK, FORK_ELSEWHERE + 1);
-    tcase_add_loop_test(tcase, all_is_released_in_nested_runs, FORK, FORK_ELSEWHERE + 1);
-    tcase_add_loop_test(tcase, all_is_released_if_items_move, FORK, FORK_ELSEWHERE + 1);
+    tcase_add_loop_test(tcase, every_info_is_released_whatever_callbacks_do, FORK, FORK_ELSEWHERE + 1);
+    tcase_add_loop_test(tcase, every_info_is_released_whatever_callbacks_of_nested_runs_do, FORK, FORK_ELSEWHERE + 1);
+    tcase_add_loop_test(tcase, every_info_is_released_when_items_move_between_loops, FORK, FORK_ELSEWHERE + 1);
     return suite;
 }

@@ -64,7 +64,7 @@ static void run_once(UNUSED struct ready *one)
     nesting--;
 }
 
-START_TEST(a_callback_that_runs_the_loop_does_not_end_the_round_of_others)
+START_TEST(a_nested_run_does_not_skip_the_turns_of_other_descriptors)
 {
     for (int i = 0; i < READY; i++)
         make_ready(&ready[i], new_event(), 0, i == 0 ? run_once : NULL);
@@ -77,7 +77,7 @@ START_TEST(a_callback_that_runs_the_loop_does_not_end_the_round_of_others)
 }
 END_TEST
 
-START_TEST(modes_that_take_turns_serve_timers_and_descriptors_alike)
+START_TEST(alternating_modes_serve_timers_and_descriptors_evenly)
 {
     int fired[2] = {0, 0};
     RLRunLoopTimerRef timers[2];
@@ -99,7 +99,7 @@ START_TEST(modes_that_take_turns_serve_timers_and_descriptors_alike)
 END_TEST
 
 /* ready[0] and ready[1] share a descriptor but are in different modes; ready[2] has its own descriptor and is in the second mode. */
-START_TEST(modes_that_take_turns_share_a_descriptor)
+START_TEST(alternating_modes_share_a_descriptor_evenly)
 {
     int fd = new_event();
     make_ready(&ready[0], fd, 0, NULL);
@@ -116,7 +116,7 @@ START_TEST(modes_that_take_turns_share_a_descriptor)
 }
 END_TEST
 
-START_TEST(a_nested_run_keeps_no_source_from_the_descriptor_that_it_shares)
+START_TEST(a_nested_run_does_not_starve_a_source_on_the_same_descriptor)
 {
     int fd = new_event();
     make_ready(&ready[0], fd, 0, run_once);
@@ -138,7 +138,7 @@ static void leave_and_come_back(struct ready *one)
     RLRunLoopAddSource(rl, one->source, modes[0]);
 }
 
-START_TEST(a_source_that_leaves_and_comes_back_goes_behind_the_others)
+START_TEST(a_source_removed_and_added_again_queues_behind_the_others)
 {
     make_ready(&ready[0], new_event(), 0, leave_and_come_back);
     make_ready(&ready[1], new_event(), 0, NULL);
@@ -161,7 +161,7 @@ static void replace(struct ready *one)
     drop_source(one->source);
 }
 
-START_TEST(a_source_that_a_callback_adds_on_its_descriptor_waits_for_the_next_pass)
+START_TEST(a_source_added_in_a_callback_on_the_same_descriptor_waits_for_the_next_pass)
 {
     replacement_count = 0;
     make_ready(&replacements[0], new_event(), 0, replace);
@@ -193,7 +193,7 @@ static void queue_slow_ones_and_run(UNUSED void *info)
     RLRunLoopRunInMode(modes[0], 0.001, false);
 }
 
-START_TEST(a_nested_run_that_pauses_loses_no_function)
+START_TEST(a_nested_run_within_a_long_queue_loses_no_function)
 {
     called = released = 0;
     for (int i = 0; i < 5; i++)
@@ -215,12 +215,12 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("fairness-nested");
     TCase *tcase = add_case(suite, "nested", 30);
     tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_loop_test(tcase, a_callback_that_runs_the_loop_does_not_end_the_round_of_others, 0, 3);
-    tcase_add_loop_test(tcase, modes_that_take_turns_serve_timers_and_descriptors_alike, 0, 2);
-    tcase_add_loop_test(tcase, modes_that_take_turns_share_a_descriptor, 0, 2);
-    tcase_add_loop_test(tcase, a_nested_run_keeps_no_source_from_the_descriptor_that_it_shares, 0, 3);
-    tcase_add_loop_test(tcase, a_source_that_leaves_and_comes_back_goes_behind_the_others, 0, 3);
-    tcase_add_test(tcase, a_source_that_a_callback_adds_on_its_descriptor_waits_for_the_next_pass);
-    tcase_add_test(tcase, a_nested_run_that_pauses_loses_no_function);
+    tcase_add_loop_test(tcase, a_nested_run_does_not_skip_the_turns_of_other_descriptors, 0, 3);
+    tcase_add_loop_test(tcase, alternating_modes_serve_timers_and_descriptors_evenly, 0, 2);
+    tcase_add_loop_test(tcase, alternating_modes_share_a_descriptor_evenly, 0, 2);
+    tcase_add_loop_test(tcase, a_nested_run_does_not_starve_a_source_on_the_same_descriptor, 0, 3);
+    tcase_add_loop_test(tcase, a_source_removed_and_added_again_queues_behind_the_others, 0, 3);
+    tcase_add_test(tcase, a_source_added_in_a_callback_on_the_same_descriptor_waits_for_the_next_pass);
+    tcase_add_test(tcase, a_nested_run_within_a_long_queue_loses_no_function);
     return suite;
 }

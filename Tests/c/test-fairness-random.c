@@ -234,7 +234,7 @@ static void describe(unsigned seed)
                 members[i].order, members[i].modes, members[i].most);
 }
 
-static bool one_mixture(unsigned seed, bool tells)
+static bool one_mixture(unsigned seed, bool prints)
 {
     state = seed * 2654435761u + 12345;
     member_count = 2 + (int)below(MOST - 2);
@@ -253,7 +253,7 @@ static bool one_mixture(unsigned seed, bool tells)
     bool is_fair = true;
     for (int i = 0; i < member_count; i++)
         is_fair = is_fair && members[i].most <= bound();
-    if (!is_fair || tells)
+    if (!is_fair || prints)
         describe(seed);
     if (observer)
         drop_observer(observer);

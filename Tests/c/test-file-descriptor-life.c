@@ -42,7 +42,7 @@ static RLFileDescriptorRef make_with_life(int fd, bool closes, RLFileDescriptorC
 
 /* -- closeOnInvalidate, info -- */
 
-START_TEST(invalidation_closes_if_requested)
+START_TEST(invalidation_closes_the_descriptor_if_requested)
 {
     for (int closes = 0; closes < 2; closes++) {
         int fd = dup(ends[0]);
@@ -67,7 +67,7 @@ START_TEST(invalidation_closes_if_requested)
 }
 END_TEST
 
-START_TEST(the_last_release_invalidates)
+START_TEST(the_last_release_invalidates_a_descriptor_object)
 {
     int fd = dup(ends[0]);
     RLRelease(make_with_life(fd, true, ignore));
@@ -79,7 +79,7 @@ START_TEST(the_last_release_invalidates)
 }
 END_TEST
 
-START_TEST(the_context_is_given_back_until_invalidation)
+START_TEST(the_context_is_returned_until_invalidation)
 {
     RLFileDescriptorRef f = make_with_life(ends[0], false, ignore);
     RLFileDescriptorContext got = {0};
@@ -99,7 +99,7 @@ START_TEST(the_context_is_given_back_until_invalidation)
 END_TEST
 
 static const void *retain_other(UNUSED const void *info) { return &descriptors_before; }
-START_TEST(what_retain_returns_is_the_info)
+START_TEST(the_info_is_what_retain_returned)
 {
     RLFileDescriptorContext context = {.info = &life, .retain = retain_other}, got = {0};
     RLFileDescriptorRef f = RLFileDescriptorCreate(NULL, ends[0], 0, ignore, &context);
@@ -109,7 +109,7 @@ START_TEST(what_retain_returns_is_the_info)
 }
 END_TEST
 
-START_TEST(neither_a_callout_nor_a_context_is_needed)
+START_TEST(a_descriptor_object_needs_neither_callback_nor_context)
 {
     RLFileDescriptorRef f = RLFileDescriptorCreate(NULL, ends[0], 0, NULL, NULL);
     RLRunLoopSourceRef source = RLFileDescriptorCreateRunLoopSource(NULL, f, 0);
@@ -132,7 +132,7 @@ static void end_port(struct port *ended, UNUSED RLOptionFlags types)
     require(!is_open(ended->fd));
 }
 
-START_TEST(invalidated_and_released_in_its_own_callback)
+START_TEST(a_descriptor_object_may_be_invalidated_and_released_in_its_callback)
 {
     port.action = end_port;
     port_make(&port, dup(ends[0]), true);
@@ -160,7 +160,7 @@ static void run_and_end(struct port *outer, UNUSED RLOptionFlags types)
     }
 }
 
-START_TEST(invalidated_in_a_nested_call_of_its_own_callback)
+START_TEST(a_descriptor_object_may_be_invalidated_in_a_nested_callback)
 {
     port.action = run_and_end;
     port_make(&port, dup(ends[0]), true);
@@ -196,7 +196,7 @@ static void *end_while_inside(void *f)
     return NULL;
 }
 
-START_TEST(invalidated_by_another_thread_the_call_keeps_descriptor_and_info)
+START_TEST(a_running_callback_keeps_descriptor_and_info_when_another_thread_invalidates)
 {
     gate_init(&inside);
     gate_init(&ended);
@@ -243,7 +243,7 @@ START_TEST(the_source_is_cached_with_the_order_of_the_first_call)
 }
 END_TEST
 
-START_TEST(what_is_armed_outlives_its_source)
+START_TEST(enabled_callbacks_outlive_the_source)
 {
     put(ends[1]);
     port_open(&port, ends[0], READ);
@@ -256,7 +256,7 @@ START_TEST(what_is_armed_outlives_its_source)
 }
 END_TEST
 
-START_TEST(the_object_and_its_source_keep_each_other)
+START_TEST(a_descriptor_object_and_its_source_keep_each_other_alive)
 {
     port_make(&port, dup(ends[0]), true);
     port_add(&port, rl, kRLRunLoopDefaultMode, 0);
@@ -283,7 +283,7 @@ static void *run_until_ended(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_callback_that_ends_its_thread_gives_everything_back)
+START_TEST(a_callback_that_exits_its_thread_leaks_nothing)
 {
     port.action = end_thread;
     port_make(&port, dup(ends[0]), true);
@@ -331,7 +331,7 @@ static void call_in_turn(struct port *called, UNUSED RLOptionFlags types)
         require(is_open(called->fd));
 }
 
-START_TEST(a_source_that_has_left_its_call_does_not_take_that_of_another_loop_for_its_own)
+START_TEST(overlapping_callbacks_in_several_loops_are_not_confused)
 {
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) {
@@ -358,7 +358,7 @@ START_TEST(a_source_that_has_left_its_call_does_not_take_that_of_another_loop_fo
 }
 END_TEST
 
-START_TEST(mistakes_in_create)
+START_TEST(misuse_of_file_descriptor_create_is_reported)
 {
     int closed = dup(ends[0]);
     close(closed);
@@ -375,7 +375,7 @@ START_TEST(mistakes_in_create)
 }
 END_TEST
 
-START_TEST(wrong_handles)
+START_TEST(descriptor_functions_report_wrong_handles)
 {
     RLTypeRef wrong[] = {NULL, RLSTR("no descriptor"), keeper};
     for (int i = 0; i < 3; i++) {
@@ -408,7 +408,7 @@ START_TEST(wrong_handles)
 }
 END_TEST
 
-START_TEST(an_invalid_object_does_nothing_without_complaint)
+START_TEST(using_an_invalidated_descriptor_object_is_not_misuse)
 {
     put(ends[1]);
     port_open(&port, ends[0], 0);
@@ -425,21 +425,21 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("file-descriptor-life");
     TCase *tcase = add_case(suite, "life", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, invalidation_closes_if_requested);
-    tcase_add_test(tcase, the_last_release_invalidates);
-    tcase_add_test(tcase, the_context_is_given_back_until_invalidation);
-    tcase_add_test(tcase, what_retain_returns_is_the_info);
-    tcase_add_test(tcase, neither_a_callout_nor_a_context_is_needed);
-    tcase_add_test(tcase, invalidated_and_released_in_its_own_callback);
-    tcase_add_test(tcase, invalidated_in_a_nested_call_of_its_own_callback);
-    tcase_add_test(tcase, invalidated_by_another_thread_the_call_keeps_descriptor_and_info);
+    tcase_add_test(tcase, invalidation_closes_the_descriptor_if_requested);
+    tcase_add_test(tcase, the_last_release_invalidates_a_descriptor_object);
+    tcase_add_test(tcase, the_context_is_returned_until_invalidation);
+    tcase_add_test(tcase, the_info_is_what_retain_returned);
+    tcase_add_test(tcase, a_descriptor_object_needs_neither_callback_nor_context);
+    tcase_add_test(tcase, a_descriptor_object_may_be_invalidated_and_released_in_its_callback);
+    tcase_add_test(tcase, a_descriptor_object_may_be_invalidated_in_a_nested_callback);
+    tcase_add_test(tcase, a_running_callback_keeps_descriptor_and_info_when_another_thread_invalidates);
     tcase_add_test(tcase, the_source_is_cached_with_the_order_of_the_first_call);
-    tcase_add_test(tcase, what_is_armed_outlives_its_source);
-    tcase_add_test(tcase, the_object_and_its_source_keep_each_other);
-    tcase_add_test(tcase, a_callback_that_ends_its_thread_gives_everything_back);
-    tcase_add_test(tcase, a_source_that_has_left_its_call_does_not_take_that_of_another_loop_for_its_own);
-    tcase_add_test(tcase, mistakes_in_create);
-    tcase_add_test(tcase, wrong_handles);
-    tcase_add_test(tcase, an_invalid_object_does_nothing_without_complaint);
+    tcase_add_test(tcase, enabled_callbacks_outlive_the_source);
+    tcase_add_test(tcase, a_descriptor_object_and_its_source_keep_each_other_alive);
+    tcase_add_test(tcase, a_callback_that_exits_its_thread_leaks_nothing);
+    tcase_add_test(tcase, overlapping_callbacks_in_several_loops_are_not_confused);
+    tcase_add_test(tcase, misuse_of_file_descriptor_create_is_reported);
+    tcase_add_test(tcase, descriptor_functions_report_wrong_handles);
+    tcase_add_test(tcase, using_an_invalidated_descriptor_object_is_not_misuse);
     return suite;
 }

@@ -33,7 +33,7 @@ static void sort_notes(void)
 
 /* -- One descriptor -- */
 
-START_TEST(two_objects_on_one_descriptor_are_both_called)
+START_TEST(two_descriptor_objects_on_one_descriptor_are_both_called)
 {
     struct port a = {.name = "a"}, b = {.name = "b"};
     port_open(&a, ends[0], READ);
@@ -53,7 +53,7 @@ START_TEST(two_objects_on_one_descriptor_are_both_called)
 }
 END_TEST
 
-START_TEST(one_reads_and_one_writes_one_descriptor)
+START_TEST(a_reader_and_a_writer_share_a_descriptor)
 {
     int pair[2];
     struct port reader = {.name = "a"}, writer = {.name = "b"};
@@ -73,7 +73,7 @@ START_TEST(one_reads_and_one_writes_one_descriptor)
 }
 END_TEST
 
-START_TEST(an_object_a_socket_and_a_version_1_source_on_one_descriptor)
+START_TEST(a_descriptor_object_a_socket_and_a_source_share_a_descriptor)
 {
     int pair[2];
     struct port object = {.name = "a"};
@@ -105,7 +105,7 @@ START_TEST(an_object_a_socket_and_a_version_1_source_on_one_descriptor)
 END_TEST
 
 /* No callback is enabled on a descriptor that is still watched, and then the peer hangs up. */
-START_TEST(a_hang_up_of_a_descriptor_without_enabled_callbacks_does_not_spin)
+START_TEST(a_hang_up_without_enabled_callbacks_does_not_spin_the_loop)
 {
     struct port idle = {.name = "a"}, busy = {.name = "b", .reads = true, .reenables = READ}, late = {.name = "c"};
     port_open(&idle, ends[0], READ);
@@ -130,7 +130,7 @@ END_TEST
 
 /* -- Order, modes, nested runs -- */
 
-START_TEST(the_lowest_order_comes_first)
+START_TEST(descriptor_objects_are_called_by_the_order_of_their_sources)
 {
     struct port ports[5];
     int pipes[5][2];
@@ -154,7 +154,7 @@ START_TEST(the_lowest_order_comes_first)
 END_TEST
 
 /* Only the orders of sources that are in the mode are compared. */
-START_TEST(the_order_of_a_source_of_another_mode_does_not_count)
+START_TEST(orders_of_sources_in_other_modes_are_ignored)
 {
     struct port ports[3] = {{.name = "c"}, {.name = "a"}, {.name = "x"}};
     int other[2];
@@ -177,7 +177,7 @@ START_TEST(the_order_of_a_source_of_another_mode_does_not_count)
 }
 END_TEST
 
-START_TEST(only_in_the_modes_of_its_source)
+START_TEST(a_descriptor_object_is_called_only_in_the_modes_of_its_source)
 {
     struct port port = {.name = "a"};
     port_make(&port, ends[0], false);
@@ -211,7 +211,7 @@ static void run_inner(struct port *port, UNUSED RLOptionFlags types)
     note(")");
 }
 
-START_TEST(a_nested_run_calls_others_and_itself_when_enabled_again)
+START_TEST(a_nested_run_calls_other_objects_and_the_caller_if_reenabled)
 {
     int other[2];
     struct port a = {.name = "a", .action = run_inner}, b = {.name = "b"};
@@ -235,9 +235,9 @@ END_TEST
 static struct port victim;
 static enum { removes, invalidates, source_invalidates, disables, replaces } what;
 static int replacement[2];
-static struct port heir = {.name = "heir "};
+static struct port successor = {.name = "successor "};
 
-static void harm(UNUSED struct port *port, UNUSED RLOptionFlags types)
+static void act_on_victim(UNUSED struct port *port, UNUSED RLOptionFlags types)
 {
     switch (what) {
     case removes:
@@ -259,7 +259,7 @@ static void harm(UNUSED struct port *port, UNUSED RLOptionFlags types)
             require(dup2(replacement[0], victim.fd) == victim.fd);
             close(replacement[0]);
         }
-        port_open(&heir, victim.fd, READ);
+        port_open(&successor, victim.fd, READ);
         break;
     }
 }
@@ -267,7 +267,7 @@ static void harm(UNUSED struct port *port, UNUSED RLOptionFlags types)
 START_TEST(an_item_invalidated_in_the_same_batch_is_not_called)
 {
     int other[2];
-    struct port first = {.name = "first ", .action = harm};
+    struct port first = {.name = "first ", .action = act_on_victim};
     what = (int)_i;
     victim = (struct port){.name = "victim "};
     make_pipe(other);
@@ -285,9 +285,9 @@ START_TEST(an_item_invalidated_in_the_same_batch_is_not_called)
     if (what == replaces) {
         put(replacement[1]);
         run_once();
-        assert_notes("heir r");
-        RLFileDescriptorInvalidate(heir.object);
-        RLRelease(heir.object);
+        assert_notes("successor r");
+        RLFileDescriptorInvalidate(successor.object);
+        RLRelease(successor.object);
         close(victim.fd);
         close(replacement[1]);
     }
@@ -299,7 +299,7 @@ END_TEST
 
 /* -- A descriptor that is closed while its object is valid -- */
 
-START_TEST(closed_before_invalidation_is_reported_once_when_found_out)
+START_TEST(closing_before_invalidation_is_reported_once)
 {
     int fd = dup(ends[0]);
     struct port port = {.name = "a"};
@@ -320,7 +320,7 @@ START_TEST(closed_before_invalidation_is_reported_once_when_found_out)
 END_TEST
 
 /* A descriptor that is open only as a path, and therefore cannot be polled. */
-START_TEST(a_descriptor_that_cannot_be_waited_for_is_reported_once)
+START_TEST(a_descriptor_that_cannot_be_polled_is_reported_once)
 {
     struct port port = {.name = "a"};
     port_open(&port, open("/", O_PATH | O_CLOEXEC), READ);
@@ -333,7 +333,7 @@ START_TEST(a_descriptor_that_cannot_be_waited_for_is_reported_once)
 }
 END_TEST
 
-START_TEST(a_number_that_was_found_closed_is_watched_again_for_a_new_object)
+START_TEST(a_descriptor_number_found_closed_is_watched_again_for_a_new_object)
 {
     int fd = dup(ends[0]);
     struct port old = {.name = "old "}, new = {.name = "new "};
@@ -355,7 +355,7 @@ START_TEST(a_number_that_was_found_closed_is_watched_again_for_a_new_object)
 }
 END_TEST
 
-START_TEST(a_number_that_was_a_file_once_is_not_ready_for_ever)
+START_TEST(a_pipe_that_reuses_the_number_of_a_file_is_not_always_ready)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     struct port old = {.name = "old "}, new = {.name = "new "};
@@ -373,7 +373,7 @@ START_TEST(a_number_that_was_a_file_once_is_not_ready_for_ever)
 }
 END_TEST
 
-START_TEST(closed_before_invalidation_with_a_duplicate_open_does_not_spin)
+START_TEST(closing_before_invalidation_with_an_open_duplicate_does_not_spin)
 {
     int fd = dup(ends[0]);
     struct port port = {.name = "a"}, idle = {.name = "b"};
@@ -406,19 +406,19 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("file-descriptor-shared");
     TCase *tcase = add_case(suite, "shared", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, two_objects_on_one_descriptor_are_both_called);
-    tcase_add_test(tcase, one_reads_and_one_writes_one_descriptor);
-    tcase_add_test(tcase, an_object_a_socket_and_a_version_1_source_on_one_descriptor);
-    tcase_add_test(tcase, a_hang_up_of_a_descriptor_without_enabled_callbacks_does_not_spin);
-    tcase_add_test(tcase, the_lowest_order_comes_first);
-    tcase_add_test(tcase, the_order_of_a_source_of_another_mode_does_not_count);
-    tcase_add_test(tcase, only_in_the_modes_of_its_source);
-    tcase_add_test(tcase, a_nested_run_calls_others_and_itself_when_enabled_again);
+    tcase_add_test(tcase, two_descriptor_objects_on_one_descriptor_are_both_called);
+    tcase_add_test(tcase, a_reader_and_a_writer_share_a_descriptor);
+    tcase_add_test(tcase, a_descriptor_object_a_socket_and_a_source_share_a_descriptor);
+    tcase_add_test(tcase, a_hang_up_without_enabled_callbacks_does_not_spin_the_loop);
+    tcase_add_test(tcase, descriptor_objects_are_called_by_the_order_of_their_sources);
+    tcase_add_test(tcase, orders_of_sources_in_other_modes_are_ignored);
+    tcase_add_test(tcase, a_descriptor_object_is_called_only_in_the_modes_of_its_source);
+    tcase_add_test(tcase, a_nested_run_calls_other_objects_and_the_caller_if_reenabled);
     tcase_add_loop_test(tcase, an_item_invalidated_in_the_same_batch_is_not_called, removes, replaces + 1);
-    tcase_add_test(tcase, closed_before_invalidation_is_reported_once_when_found_out);
-    tcase_add_test(tcase, a_descriptor_that_cannot_be_waited_for_is_reported_once);
-    tcase_add_test(tcase, a_number_that_was_found_closed_is_watched_again_for_a_new_object);
-    tcase_add_test(tcase, a_number_that_was_a_file_once_is_not_ready_for_ever);
-    tcase_add_test(tcase, closed_before_invalidation_with_a_duplicate_open_does_not_spin);
+    tcase_add_test(tcase, closing_before_invalidation_is_reported_once);
+    tcase_add_test(tcase, a_descriptor_that_cannot_be_polled_is_reported_once);
+    tcase_add_test(tcase, a_descriptor_number_found_closed_is_watched_again_for_a_new_object);
+    tcase_add_test(tcase, a_pipe_that_reuses_the_number_of_a_file_is_not_always_ready);
+    tcase_add_test(tcase, closing_before_invalidation_with_an_open_duplicate_does_not_spin);
     return suite;
 }

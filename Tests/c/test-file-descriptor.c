@@ -35,7 +35,7 @@ static void tear_down(void)
 
 /* -- One-shot, and level-triggered when it is enabled -- */
 
-START_TEST(calls_once_each_time_it_is_enabled)
+START_TEST(a_callback_fires_once_each_time_it_is_enabled)
 {
     port_open(&port, ends[0], READ);
     ck_assert(!poll_once());
@@ -53,7 +53,7 @@ START_TEST(calls_once_each_time_it_is_enabled)
 }
 END_TEST
 
-START_TEST(nothing_is_called_before_it_is_enabled)
+START_TEST(a_callback_does_not_fire_before_it_is_enabled)
 {
     put(ends[1]);
     port_open(&port, ends[0], 0);
@@ -65,7 +65,7 @@ START_TEST(nothing_is_called_before_it_is_enabled)
 }
 END_TEST
 
-START_TEST(enabled_before_the_source_is_in_a_mode)
+START_TEST(callbacks_may_be_enabled_before_the_source_is_in_a_mode)
 {
     put(ends[1]);
     port_make(&port, ends[0], false);
@@ -78,7 +78,7 @@ START_TEST(enabled_before_the_source_is_in_a_mode)
 }
 END_TEST
 
-START_TEST(enabled_again_in_its_callback_it_goes_on_while_bytes_are_left)
+START_TEST(a_reenabled_read_callback_repeats_while_bytes_are_left)
 {
     port.reads = true;
     port.reenables = READ;
@@ -92,7 +92,7 @@ START_TEST(enabled_again_in_its_callback_it_goes_on_while_bytes_are_left)
 }
 END_TEST
 
-START_TEST(disabled_is_not_called)
+START_TEST(a_disabled_callback_does_not_fire)
 {
     put(ends[1]);
     port_open(&port, ends[0], READ);
@@ -106,7 +106,7 @@ START_TEST(disabled_is_not_called)
 }
 END_TEST
 
-START_TEST(read_and_write_that_are_both_ready_come_in_one_call)
+START_TEST(read_and_write_readiness_arrive_in_one_callback)
 {
     int pair[2];
     make_pair(pair, SOCK_STREAM);
@@ -130,7 +130,7 @@ START_TEST(read_and_write_that_are_both_ready_come_in_one_call)
 }
 END_TEST
 
-START_TEST(write_waits_for_room)
+START_TEST(a_write_callback_waits_for_room)
 {
     fill(ends[1]);
     port_open(&port, ends[1], WRITE);
@@ -142,7 +142,7 @@ START_TEST(write_waits_for_room)
 }
 END_TEST
 
-START_TEST(unknown_bits_do_nothing)
+START_TEST(unknown_callback_bits_are_ignored)
 {
     put(ends[1]);
     port_open(&port, ends[0], ~(RLOptionFlags)3);
@@ -179,7 +179,7 @@ START_TEST(an_end_of_file_is_readable_and_a_broken_pipe_writable)
 END_TEST
 
 /* epoll reports a hang-up whether it was requested or not. */
-START_TEST(an_unrequested_hang_up_does_not_spin)
+START_TEST(an_unrequested_hang_up_does_not_spin_the_loop)
 {
     port_open(&port, ends[0], READ);
     put(ends[1]);
@@ -289,7 +289,7 @@ static void expect_one_call(int fd, void (*make_ready)(void *), void *info)
 
 static void put_into(void *fd) { put(*(int *)fd); }
 
-START_TEST(terminal)
+START_TEST(a_terminal_calls_back_for_a_line_and_for_a_hang_up)
 {
     int master, terminal;
     ck_assert_int_eq(openpty(&master, &terminal, NULL, NULL, NULL), 0);
@@ -308,7 +308,7 @@ START_TEST(terminal)
 }
 END_TEST
 
-START_TEST(socket_and_datagram_socket)
+START_TEST(a_socket_of_any_type_calls_back_once)
 {
     int types[] = {SOCK_STREAM, SOCK_DGRAM, SOCK_SEQPACKET};
     for (int i = 0; i < 3; i++) {
@@ -321,7 +321,7 @@ START_TEST(socket_and_datagram_socket)
 END_TEST
 
 static void put_eight(void *fd) { require(eventfd_write(*(int *)fd, 1) == 0); }
-START_TEST(event)
+START_TEST(an_eventfd_calls_back_once)
 {
     int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     expect_one_call(fd, put_eight, &fd);
@@ -333,7 +333,7 @@ static void set_timer(void *fd)
     struct itimerspec soon = {.it_value.tv_nsec = 1};
     require(timerfd_settime(*(int *)fd, 0, &soon, NULL) == 0);
 }
-START_TEST(timer)
+START_TEST(a_timerfd_calls_back_once)
 {
     int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
     expect_one_call(fd, set_timer, &fd);
@@ -341,7 +341,7 @@ START_TEST(timer)
 END_TEST
 
 static void raise_signal(UNUSED void *info) { require(raise(SIGUSR2) == 0); }
-START_TEST(signal_descriptor)
+START_TEST(a_signalfd_calls_back_once)
 {
     sigset_t set;
     sigemptyset(&set);
@@ -352,7 +352,7 @@ START_TEST(signal_descriptor)
 END_TEST
 
 static void kill_child(void *pid) { require(kill(*(pid_t *)pid, SIGKILL) == 0); }
-START_TEST(process)
+START_TEST(a_pidfd_calls_back_once)
 {
     pid_t child = fork_child();
     if (child == 0) {
@@ -373,7 +373,7 @@ static void make_file(void *directory)
     close(fd);
     unlink(path);
 }
-START_TEST(directory)
+START_TEST(an_inotify_descriptor_calls_back_once)
 {
     char name[OWN_DIRECTORY_SIZE];
     make_own_directory(name);
@@ -383,7 +383,7 @@ START_TEST(directory)
 }
 END_TEST
 
-START_TEST(epoll)
+START_TEST(an_epoll_descriptor_calls_back_once)
 {
     int fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN};
@@ -397,29 +397,29 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("file-descriptor");
     TCase *tcase = add_case(suite, "calls", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, calls_once_each_time_it_is_enabled);
-    tcase_add_test(tcase, nothing_is_called_before_it_is_enabled);
-    tcase_add_test(tcase, enabled_before_the_source_is_in_a_mode);
-    tcase_add_test(tcase, enabled_again_in_its_callback_it_goes_on_while_bytes_are_left);
-    tcase_add_test(tcase, disabled_is_not_called);
-    tcase_add_test(tcase, read_and_write_that_are_both_ready_come_in_one_call);
-    tcase_add_test(tcase, write_waits_for_room);
-    tcase_add_test(tcase, unknown_bits_do_nothing);
+    tcase_add_test(tcase, a_callback_fires_once_each_time_it_is_enabled);
+    tcase_add_test(tcase, a_callback_does_not_fire_before_it_is_enabled);
+    tcase_add_test(tcase, callbacks_may_be_enabled_before_the_source_is_in_a_mode);
+    tcase_add_test(tcase, a_reenabled_read_callback_repeats_while_bytes_are_left);
+    tcase_add_test(tcase, a_disabled_callback_does_not_fire);
+    tcase_add_test(tcase, read_and_write_readiness_arrive_in_one_callback);
+    tcase_add_test(tcase, a_write_callback_waits_for_room);
+    tcase_add_test(tcase, unknown_callback_bits_are_ignored);
     tcase_add_test(tcase, an_end_of_file_is_readable_and_a_broken_pipe_writable);
-    tcase_add_test(tcase, an_unrequested_hang_up_does_not_spin);
+    tcase_add_test(tcase, an_unrequested_hang_up_does_not_spin_the_loop);
     tcase_add_test(tcase, enabling_from_another_thread_wakes_the_loop);
     tcase_add_test(tcase, enabling_dev_null_from_another_thread_wakes_the_loop);
     tcase_add_test(tcase, dev_null_and_regular_files_are_always_ready);
     tcase_add_test(tcase, an_always_ready_file_does_not_starve_a_pipe_or_a_timer);
     tcase = add_case(suite, "kinds", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, terminal);
-    tcase_add_test(tcase, socket_and_datagram_socket);
-    tcase_add_test(tcase, event);
-    tcase_add_test(tcase, timer);
-    tcase_add_test(tcase, signal_descriptor);
-    tcase_add_test(tcase, process);
-    tcase_add_test(tcase, directory);
-    tcase_add_test(tcase, epoll);
+    tcase_add_test(tcase, a_terminal_calls_back_for_a_line_and_for_a_hang_up);
+    tcase_add_test(tcase, a_socket_of_any_type_calls_back_once);
+    tcase_add_test(tcase, an_eventfd_calls_back_once);
+    tcase_add_test(tcase, a_timerfd_calls_back_once);
+    tcase_add_test(tcase, a_signalfd_calls_back_once);
+    tcase_add_test(tcase, a_pidfd_calls_back_once);
+    tcase_add_test(tcase, an_inotify_descriptor_calls_back_once);
+    tcase_add_test(tcase, an_epoll_descriptor_calls_back_once);
     return suite;
 }

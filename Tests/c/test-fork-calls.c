@@ -72,14 +72,14 @@ static void make_waiting_timer(double interval)
     RLRunLoopAddTimer(other.loop, timer, kRLRunLoopDefaultMode);
 }
 
-START_TEST(a_timer_releases_what_its_call_retained)
+START_TEST(a_timer_firing_during_a_fork_releases_its_info)
 {
     make_waiting_timer(_i ? 1e-3 : 0);
     fork_and_drop();
 }
 END_TEST
 
-START_TEST(a_timer_that_was_invalidated_meanwhile_releases_both)
+START_TEST(a_firing_timer_invalidated_before_the_fork_releases_its_info)
 {
     make_waiting_timer(_i ? 1e-3 : 0);
     await_count(&called, 1);
@@ -100,7 +100,7 @@ static void fire_again_in_child(UNUSED void *info)
     drop_in_child(NULL);
 }
 
-START_TEST(a_timer_that_fires_again_releases_what_its_call_retained)
+START_TEST(a_timer_that_fires_again_in_the_child_releases_its_info)
 {
     make_waiting_timer(1e-3);
     await_count(&called, 1);
@@ -116,7 +116,7 @@ static void release_in_child(UNUSED void *info)
     child_assert(lifetime_held(&life) == 0);
 }
 
-START_TEST(a_timer_that_is_only_released_releases_both)
+START_TEST(a_firing_timer_that_the_child_only_releases_frees_its_info)
 {
     make_waiting_timer(0);
     await_count(&called, 1);
@@ -132,7 +132,7 @@ static void wait_in_observer(UNUSED RLRunLoopObserverRef own, UNUSED RLRunLoopAc
     wait_for_parent();
 }
 
-START_TEST(an_observer_releases_its_info)
+START_TEST(an_observer_called_during_a_fork_releases_its_info)
 {
     RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     observer = RLRunLoopObserverCreate(NULL, kRLRunLoopBeforeTimers, (_i & 1) != 0, 0, wait_in_observer, &context);
@@ -151,7 +151,7 @@ static void wait_in_perform(UNUSED void *info) { wait_for_parent(); }
 
 /* Bits of _i: 0: a second source of the same batch waits; 1: the source is in another loop, too; 2: it is invalidated before the
  * fork. */
-START_TEST(a_source_that_was_performing_releases_its_info)
+START_TEST(a_source_performing_during_a_fork_releases_its_info)
 {
     RLRunLoopSourceContext context = {
         .info = &life, .retain = lifetime_retain, .release = lifetime_release, .perform = wait_in_perform};
@@ -176,7 +176,7 @@ END_TEST
 static int ends[2];
 static int get_port(UNUSED void *info) { return ends[0]; }
 
-START_TEST(a_source_on_a_descriptor_that_was_performing_releases_its_info)
+START_TEST(a_version_1_source_performing_during_a_fork_releases_its_info)
 {
     RLRunLoopSourceContext1 context = {.version = 1,
                                        .info = &life,
@@ -209,7 +209,7 @@ static void add_source(void *info) { RLRunLoopAddSource(RLRunLoopGetCurrent(), i
 static void remove_source(void *info) { RLRunLoopRemoveSource(RLRunLoopGetCurrent(), info, kRLRunLoopDefaultMode); }
 static void invalidate_source(void *info) { RLRunLoopSourceInvalidate(info); }
 
-START_TEST(a_source_that_was_coming_or_going_releases_its_info)
+START_TEST(a_source_added_or_removed_during_a_fork_releases_its_info)
 {
     static void (*const acts[])(void *) = {add_source, remove_source, invalidate_source};
     RLRunLoopSourceContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -235,7 +235,7 @@ static RLBoolean wait_in_equal(UNUSED const void *one, UNUSED const void *two)
 }
 static RLHashCode same_hash(UNUSED const void *info) { return 5; }
 
-START_TEST(sources_that_were_being_compared_release_their_infos)
+START_TEST(sources_compared_during_a_fork_release_their_infos)
 {
     RLRunLoopSourceContext context = {.info = &life,
                                       .retain = lifetime_retain,
@@ -253,7 +253,7 @@ END_TEST
 
 static void add_common_mode(UNUSED void *info) { RLRunLoopAddCommonMode(RLRunLoopGetCurrent(), RLSTR("new")); }
 
-START_TEST(sources_that_came_into_a_common_mode_release_their_infos)
+START_TEST(sources_joining_a_common_mode_during_a_fork_release_their_infos)
 {
     RLRunLoopSourceContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     second = RLRunLoopSourceCreate(NULL, 0, &context);
@@ -281,7 +281,7 @@ static void cancel_in_child(UNUSED void *info)
     child_assert(RLRunLoopCancelPerformFunction(other.loop, wait_in_function, &life) == 0);
 }
 
-START_TEST(a_function_that_was_being_called_is_cancelled_like_one_that_waits)
+START_TEST(a_function_running_during_a_fork_can_be_cancelled_in_the_child)
 {
     for (int i = 0; i < 2; i++) {
         lifetime_retain(&life);
@@ -301,16 +301,16 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("fork-calls");
     TCase *tcase = add_case(suite, "calls", 30);
     tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_loop_test(tcase, a_timer_releases_what_its_call_retained, 0, 2);
-    tcase_add_loop_test(tcase, a_timer_that_was_invalidated_meanwhile_releases_both, 0, 2);
-    tcase_add_test(tcase, a_timer_that_fires_again_releases_what_its_call_retained);
-    tcase_add_test(tcase, a_timer_that_is_only_released_releases_both);
-    tcase_add_loop_test(tcase, an_observer_releases_its_info, 0, 4);
-    tcase_add_loop_test(tcase, a_source_that_was_performing_releases_its_info, 0, 8);
-    tcase_add_loop_test(tcase, a_source_on_a_descriptor_that_was_performing_releases_its_info, 0, 3);
-    tcase_add_loop_test(tcase, a_source_that_was_coming_or_going_releases_its_info, 0, 3);
-    tcase_add_loop_test(tcase, sources_that_were_being_compared_release_their_infos, 0, 2);
-    tcase_add_test(tcase, sources_that_came_into_a_common_mode_release_their_infos);
-    tcase_add_test(tcase, a_function_that_was_being_called_is_cancelled_like_one_that_waits);
+    tcase_add_loop_test(tcase, a_timer_firing_during_a_fork_releases_its_info, 0, 2);
+    tcase_add_loop_test(tcase, a_firing_timer_invalidated_before_the_fork_releases_its_info, 0, 2);
+    tcase_add_test(tcase, a_timer_that_fires_again_in_the_child_releases_its_info);
+    tcase_add_test(tcase, a_firing_timer_that_the_child_only_releases_frees_its_info);
+    tcase_add_loop_test(tcase, an_observer_called_during_a_fork_releases_its_info, 0, 4);
+    tcase_add_loop_test(tcase, a_source_performing_during_a_fork_releases_its_info, 0, 8);
+    tcase_add_loop_test(tcase, a_version_1_source_performing_during_a_fork_releases_its_info, 0, 3);
+    tcase_add_loop_test(tcase, a_source_added_or_removed_during_a_fork_releases_its_info, 0, 3);
+    tcase_add_loop_test(tcase, sources_compared_during_a_fork_release_their_infos, 0, 2);
+    tcase_add_test(tcase, sources_joining_a_common_mode_during_a_fork_release_their_infos);
+    tcase_add_test(tcase, a_function_running_during_a_fork_can_be_cancelled_in_the_child);
     return suite;
 }

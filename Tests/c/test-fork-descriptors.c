@@ -5,14 +5,14 @@
 #include <poll.h>
 
 static int ends[2];
-static gate inside, go_on;
+static gate inside, may_continue;
 
 static void set_up(void)
 {
     RLRunLoopGetCurrent();
     make_pair(ends, SOCK_STREAM);
     gate_init(&inside);
-    gate_init(&go_on);
+    gate_init(&may_continue);
 }
 
 static void tear_down(void) { close_pipe(ends); }
@@ -24,7 +24,7 @@ static RLFileDescriptorRef shared_descriptor;
 static void wait_in_callback(UNUSED void *info)
 {
     gate_open(&inside);
-    gate_pass(&go_on);
+    gate_pass(&may_continue);
 }
 
 static void socket_called(UNUSED RLSocketRef s, UNUSED RLSocketCallBackType type, UNUSED RLDataRef address,
@@ -65,7 +65,7 @@ static void *send_all(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_socket_over_which_another_thread_is_sending)
+START_TEST(a_socket_sending_during_a_fork_can_be_invalidated_in_the_child)
 {
     make_socket(NULL);
     pthread_t sender = start_thread(send_all, NULL);
@@ -96,7 +96,7 @@ static void *serve_socket(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_socket_that_another_thread_calls_back_for)
+START_TEST(a_socket_in_a_callback_during_a_fork_can_be_invalidated_in_the_child)
 {
     make_socket(socket_called);
     put(ends[1]);
@@ -105,7 +105,7 @@ START_TEST(a_socket_that_another_thread_calls_back_for)
     ck_assert_int_eq(run_in_child(end_socket_in_child, NULL), 0);
     RLSocketInvalidate(shared_socket);
     ck_assert(is_open(ends[0])); /* until the callback returns */
-    gate_open(&go_on);
+    gate_open(&may_continue);
     join_thread(server);
     ck_assert(!is_open(ends[0]));
     ck_assert_int_eq(life.releases, 1);
@@ -125,7 +125,7 @@ static void end_both_in_child(UNUSED void *info)
     child_assert(life.releases == 2);
 }
 
-START_TEST(a_socket_whose_info_is_retained_for_the_callback)
+START_TEST(a_socket_in_a_callback_during_a_fork_releases_its_info_in_the_child)
 {
     RLSocketContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     RLOptionFlags types = _i ? kRLSocketDataCallBack : kRLSocketReadCallBack;
@@ -136,7 +136,7 @@ START_TEST(a_socket_whose_info_is_retained_for_the_callback)
     gate_pass(&inside);
     ck_assert_int_eq(run_in_child(end_both_in_child, NULL), 0);
     ck_assert_int_eq(life.releases, 0);
-    gate_open(&go_on);
+    gate_open(&may_continue);
     join_thread(server);
     ck_assert_int_eq(life.releases, 1);
     RLSocketInvalidate(shared_socket);
@@ -165,7 +165,7 @@ static void end_descriptor_in_child(UNUSED void *info)
     child_assert(life.releases == 1);
 }
 
-START_TEST(a_descriptor_object_that_another_thread_calls_back_for)
+START_TEST(a_descriptor_object_in_a_callback_during_a_fork_can_be_invalidated_in_the_child)
 {
     RLFileDescriptorContext context = {.info = &life, .release = lifetime_release};
     shared_descriptor = RLFileDescriptorCreate(NULL, ends[0], true, descriptor_called, &context);
@@ -173,7 +173,7 @@ START_TEST(a_descriptor_object_that_another_thread_calls_back_for)
     pthread_t server = start_thread(serve_descriptor, NULL);
     gate_pass(&inside);
     ck_assert_int_eq(run_in_child(end_descriptor_in_child, NULL), 0);
-    gate_open(&go_on);
+    gate_open(&may_continue);
     join_thread(server);
     ck_assert_int_eq(life.releases, 0);
     RLFileDescriptorInvalidate(shared_descriptor);
@@ -193,7 +193,7 @@ static void fork_in_callback(UNUSED RLSocketRef s, UNUSED RLSocketCallBackType t
     own_status = run_in_child(end_socket_in_child, NULL);
 }
 
-START_TEST(a_socket_in_whose_callback_the_thread_forks)
+START_TEST(a_socket_can_be_invalidated_after_a_fork_in_its_own_callback)
 {
     make_socket(fork_in_callback);
     put(ends[1]);
@@ -211,10 +211,10 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("fork-descriptors");
     TCase *tcase = add_case(suite, "fork", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_socket_over_which_another_thread_is_sending);
-    tcase_add_test(tcase, a_socket_that_another_thread_calls_back_for);
-    tcase_add_loop_test(tcase, a_socket_whose_info_is_retained_for_the_callback, 0, 2);
-    tcase_add_test(tcase, a_descriptor_object_that_another_thread_calls_back_for);
-    tcase_add_test(tcase, a_socket_in_whose_callback_the_thread_forks);
+    tcase_add_test(tcase, a_socket_sending_during_a_fork_can_be_invalidated_in_the_child);
+    tcase_add_test(tcase, a_socket_in_a_callback_during_a_fork_can_be_invalidated_in_the_child);
+    tcase_add_loop_test(tcase, a_socket_in_a_callback_during_a_fork_releases_its_info_in_the_child, 0, 2);
+    tcase_add_test(tcase, a_descriptor_object_in_a_callback_during_a_fork_can_be_invalidated_in_the_child);
+    tcase_add_test(tcase, a_socket_can_be_invalidated_after_a_fork_in_its_own_callback);
     return suite;
 }

@@ -28,7 +28,7 @@ static RLDataRef answer_nothing(UNUSED RLMessagePortRef local, UNUSED int32_t id
     return NULL;
 }
 
-START_TEST(while_a_message_port_is_served_by_two_loops)
+START_TEST(a_child_reaches_exec_while_two_loops_serve_a_message_port)
 {
     struct server server;
     struct looper looper;
@@ -64,7 +64,7 @@ static void serve_in_process(int ready)
     RLRunLoopRunInMode(MODE, 60, false);
 }
 
-START_TEST(after_two_threads_have_asked_one_port_of_another_process)
+START_TEST(a_child_reaches_exec_after_two_threads_used_a_remote_port)
 {
     int ready;
     pthread_t threads[2];
@@ -94,7 +94,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("fork-exec");
     TCase *tcase = add_case(suite, "exec", 30);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_test(tcase, while_a_message_port_is_served_by_two_loops);
-    tcase_add_test(tcase, after_two_threads_have_asked_one_port_of_another_process);
+    tcase_add_test(tcase, a_child_reaches_exec_while_two_loops_serve_a_message_port);
+    tcase_add_test(tcase, a_child_reaches_exec_after_two_threads_used_a_remote_port);
     return suite;
 }

@@ -53,7 +53,7 @@ static void use_items_in_child(UNUSED void *info)
 
 static void use_items_in_grandchild(void *info) { child_assert(run_in_child(use_items_in_child, info) == 0); }
 
-START_TEST(items_of_a_loop_that_is_gone_can_be_added_again)
+START_TEST(items_of_other_threads_loops_can_be_added_in_the_child)
 {
     timer = make_timer(1e9, 1e-3, count_timer, &fired);
     observer = make_observer(kRLRunLoopBeforeTimers, 1, 0, count_observed, NULL);
@@ -76,7 +76,7 @@ static void wait_in_timer(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
         gate_pass(&may_return);
 }
 
-START_TEST(a_timer_that_was_firing_on_a_thread_that_is_gone_fires_again)
+START_TEST(a_timer_firing_on_another_thread_during_a_fork_fires_again_in_the_child)
 {
     timer = make_timer(0, 1e-3, wait_in_timer, NULL);
     RLRunLoopAddTimer(other.loop, timer, kRLRunLoopDefaultMode);
@@ -96,7 +96,7 @@ static void wait_in_observer(UNUSED RLRunLoopObserverRef own, UNUSED RLRunLoopAc
         gate_pass(&may_return);
 }
 
-START_TEST(an_observer_that_was_being_called_on_a_thread_that_is_gone_is_called_again)
+START_TEST(an_observer_called_on_another_thread_during_a_fork_is_called_again_in_the_child)
 {
     observer = make_observer(kRLRunLoopBeforeTimers, 1, 0, wait_in_observer, NULL);
     RLRunLoopAddObserver(other.loop, observer, kRLRunLoopDefaultMode);
@@ -132,7 +132,7 @@ static void await_timer_in_child(UNUSED void *info)
     drop_timer(timer);
 }
 
-START_TEST(a_timer_that_came_to_the_forking_loop_in_a_callback_of_a_thread_that_is_gone_fires)
+START_TEST(a_timer_that_its_callback_moved_to_the_forking_loop_fires_in_the_child)
 {
     rl = RLRunLoopGetCurrent();
     timer = make_timer(0, 1e-3, move_and_wait, NULL);
@@ -162,7 +162,7 @@ static void move_away_and_fork(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
     child_assert(RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
 }
 
-START_TEST(a_timer_that_left_in_a_callback_can_be_added_in_the_child)
+START_TEST(a_timer_moved_away_by_a_forking_callback_can_be_added_in_the_child)
 {
     int status;
     rl = RLRunLoopGetCurrent();
@@ -191,7 +191,7 @@ static void wait_in_cancel(UNUSED void *info, UNUSED RLRunLoopRef loop, UNUSED R
     gate_pass(&may_return);
 }
 
-START_TEST(items_of_a_loop_whose_thread_was_ending_can_be_added_again)
+START_TEST(items_of_a_loop_whose_thread_was_exiting_can_be_added_in_the_child)
 {
     RLRunLoopSourceContext context = {.cancel = wait_in_cancel};
     RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
@@ -230,7 +230,7 @@ static void end_port_in_child(UNUSED void *info)
     child_assert(lifetime_held(&life) == 0);
 }
 
-START_TEST(a_port_that_was_delivering_on_a_thread_that_is_gone_releases_its_info)
+START_TEST(a_port_delivering_on_another_thread_during_a_fork_releases_its_info)
 {
     RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     port = RLPortCreate(NULL, wait_in_message, &context, NULL);
@@ -260,7 +260,7 @@ static void fork_in_message(UNUSED RLPortRef own, UNUSED RLPortMessageRef messag
     }
 }
 
-START_TEST(a_port_that_forks_in_its_callback_keeps_its_info_until_that_returns)
+START_TEST(a_port_keeps_its_info_until_a_forking_callback_returns)
 {
     int status;
     RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -307,7 +307,7 @@ static void find_port_ended(void *source)
 
 /* The other thread invalidates `port`, and so releases the queued message. The message has the last reference to `part`, whose
  * invalidation callback does not return. */
-START_TEST(a_port_that_a_thread_that_is_gone_was_invalidating_has_ended)
+START_TEST(a_port_being_invalidated_during_a_fork_is_invalid_in_the_child)
 {
     RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     port = RLPortCreate(NULL, wait_in_message, &context, NULL);
@@ -339,14 +339,14 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("fork-items");
     TCase *tcase = add_case(suite, "items", 30);
     tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_test(tcase, items_of_a_loop_that_is_gone_can_be_added_again);
-    tcase_add_test(tcase, a_timer_that_was_firing_on_a_thread_that_is_gone_fires_again);
-    tcase_add_test(tcase, an_observer_that_was_being_called_on_a_thread_that_is_gone_is_called_again);
-    tcase_add_test(tcase, a_timer_that_came_to_the_forking_loop_in_a_callback_of_a_thread_that_is_gone_fires);
-    tcase_add_test(tcase, a_timer_that_left_in_a_callback_can_be_added_in_the_child);
-    tcase_add_test(tcase, items_of_a_loop_whose_thread_was_ending_can_be_added_again);
-    tcase_add_test(tcase, a_port_that_was_delivering_on_a_thread_that_is_gone_releases_its_info);
-    tcase_add_test(tcase, a_port_that_forks_in_its_callback_keeps_its_info_until_that_returns);
-    tcase_add_test(tcase, a_port_that_a_thread_that_is_gone_was_invalidating_has_ended);
+    tcase_add_test(tcase, items_of_other_threads_loops_can_be_added_in_the_child);
+    tcase_add_test(tcase, a_timer_firing_on_another_thread_during_a_fork_fires_again_in_the_child);
+    tcase_add_test(tcase, an_observer_called_on_another_thread_during_a_fork_is_called_again_in_the_child);
+    tcase_add_test(tcase, a_timer_that_its_callback_moved_to_the_forking_loop_fires_in_the_child);
+    tcase_add_test(tcase, a_timer_moved_away_by_a_forking_callback_can_be_added_in_the_child);
+    tcase_add_test(tcase, items_of_a_loop_whose_thread_was_exiting_can_be_added_in_the_child);
+    tcase_add_test(tcase, a_port_delivering_on_another_thread_during_a_fork_releases_its_info);
+    tcase_add_test(tcase, a_port_keeps_its_info_until_a_forking_callback_returns);
+    tcase_add_test(tcase, a_port_being_invalidated_during_a_fork_is_invalid_in_the_child);
     return suite;
 }

@@ -31,7 +31,7 @@ static void read_timer_in_child(UNUSED void *info)
 }
 
 /* The timer was made by a thread that has ended, and is in no loop: its lock is that of a loop without a thread. */
-START_TEST(items_of_ended_threads_are_not_locked_for_ever_in_the_child)
+START_TEST(items_of_exited_threads_are_not_locked_in_the_child)
 {
     RLRunLoopGetCurrent();
     join_thread(start_thread(make_a_timer, NULL));
@@ -68,7 +68,7 @@ static void use_loop_of_no_thread(void *info)
     RLRunLoopStop(looper->loop);
 }
 
-START_TEST(loops_of_threads_that_the_child_does_not_have_refuse_functions)
+START_TEST(loops_of_missing_threads_refuse_functions_in_the_child)
 {
     struct looper looper;
     looper_start(&looper);
@@ -80,7 +80,7 @@ END_TEST
 
 static void ignore_line(UNUSED const char *message, UNUSED void *info) {}
 
-static void *make_strings_and_mistakes(UNUSED void *info)
+static void *make_strings_and_diagnostics(UNUSED void *info)
 {
     for (; !is_over; reads++) {
         RLStringMakeConstant("a string");
@@ -90,7 +90,7 @@ static void *make_strings_and_mistakes(UNUSED void *info)
     return NULL;
 }
 
-static void make_them_in_child(UNUSED void *info)
+static void make_strings_and_diagnostics_in_child(UNUSED void *info)
 {
     signal(SIGALRM, SIG_DFL);
     alarm(20);
@@ -99,14 +99,14 @@ static void make_them_in_child(UNUSED void *info)
     child_assert(RLArrayGetCount(NULL) == 0);
 }
 
-START_TEST(strings_and_diagnostics_before_the_first_loop_are_not_locked_in_the_child)
+START_TEST(strings_and_diagnostics_are_not_locked_in_a_child_without_loops)
 {
-    pthread_t threads[2] = {start_thread(make_strings_and_mistakes, NULL),
-                            start_thread(make_strings_and_mistakes, NULL)};
+    pthread_t threads[2] = {start_thread(make_strings_and_diagnostics, NULL),
+                            start_thread(make_strings_and_diagnostics, NULL)};
     int status = 0;
     await_count(&reads, 1);
     for (int i = 0; i < SCALED(400) && status == 0; i++)
-        status = run_in_child(make_them_in_child, NULL);
+        status = run_in_child(make_strings_and_diagnostics_in_child, NULL);
     is_over = true;
     join_thread(threads[0]);
     join_thread(threads[1]);
@@ -157,7 +157,7 @@ static void let_it_begin(void)
     gate_pass(&held_up);
 }
 
-START_TEST(a_thread_that_was_about_to_lock_its_loop_does_not_lock_it_in_the_child)
+START_TEST(a_loop_about_to_be_locked_during_a_fork_is_not_locked_in_the_child)
 {
     gate_init(&forks);
     gate_init(&held_up);
@@ -183,10 +183,10 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("fork-locks");
     TCase *tcase = add_case(suite, "fork", 60);
 #if defined(__x86_64__) && !SANITIZED
-    tcase_add_test(tcase, a_thread_that_was_about_to_lock_its_loop_does_not_lock_it_in_the_child);
+    tcase_add_test(tcase, a_loop_about_to_be_locked_during_a_fork_is_not_locked_in_the_child);
 #endif
-    tcase_add_test(tcase, items_of_ended_threads_are_not_locked_for_ever_in_the_child);
-    tcase_add_test(tcase, strings_and_diagnostics_before_the_first_loop_are_not_locked_in_the_child);
-    tcase_add_test(tcase, loops_of_threads_that_the_child_does_not_have_refuse_functions);
+    tcase_add_test(tcase, items_of_exited_threads_are_not_locked_in_the_child);
+    tcase_add_test(tcase, strings_and_diagnostics_are_not_locked_in_a_child_without_loops);
+    tcase_add_test(tcase, loops_of_missing_threads_refuse_functions_in_the_child);
     return suite;
 }

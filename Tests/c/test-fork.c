@@ -101,7 +101,7 @@ static void assert_kit_works(struct kit *kit)
     ck_assert_msg(problem == NULL, "in the parent: %s", problem);
 }
 
-START_TEST(the_child_uses_its_loop_and_the_parent_is_undisturbed)
+START_TEST(the_child_of_a_fork_uses_its_loop_without_disturbing_the_parent)
 {
     struct kit kit;
     make_kit(&kit);
@@ -122,7 +122,7 @@ static void fork_twice(void *info)
     use_kit_in_child(info);
 }
 
-START_TEST(a_grandchild_works_too)
+START_TEST(a_grandchild_can_use_the_loop)
 {
     struct kit kit;
     make_kit(&kit);
@@ -187,7 +187,7 @@ static void *fork_on_this_thread(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(fork_on_a_thread_other_than_the_main_one)
+START_TEST(a_thread_other_than_the_main_thread_may_fork)
 {
     struct kit kit;
     make_kit(&kit);
@@ -203,7 +203,7 @@ static void fork_in_callback(void *info)
     child_status = run_in_child(use_kit_in_child, info); /* a nested run, in the child */
 }
 
-START_TEST(fork_inside_a_callback)
+START_TEST(a_callback_may_fork)
 {
     struct kit kit;
     make_kit(&kit);
@@ -224,7 +224,7 @@ static void fork_and_return(UNUSED void *info)
 }
 
 /* The run itself returns twice, once in each process. */
-START_TEST(a_run_that_was_forked_goes_on_on_both_sides)
+START_TEST(a_run_that_forks_continues_in_both_processes)
 {
     struct kit kit;
     int status = -1, go_ahead[2];
@@ -280,7 +280,7 @@ static void use_new_things_in_child(void *info)
     RLRunLoopPostFunction(busy.loop, kRLRunLoopDefaultMode, do_nothing, NULL);
 }
 
-START_TEST(fork_while_other_threads_are_busy)
+START_TEST(a_thread_may_fork_while_other_threads_are_busy)
 {
     struct kit kit;
     make_kit(&kit);
@@ -303,13 +303,13 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("fork");
     TCase *tcase = add_case(suite, "fork", 60);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, the_child_uses_its_loop_and_the_parent_is_undisturbed);
-    tcase_add_test(tcase, a_grandchild_works_too);
+    tcase_add_test(tcase, the_child_of_a_fork_uses_its_loop_without_disturbing_the_parent);
+    tcase_add_test(tcase, a_grandchild_can_use_the_loop);
     tcase_add_test(tcase, invalidating_in_the_child_does_not_unwatch_in_the_parent);
     tcase_add_test(tcase, closing_everything_in_the_child_does_not_close_in_the_parent);
-    tcase_add_test(tcase, fork_on_a_thread_other_than_the_main_one);
-    tcase_add_test(tcase, fork_inside_a_callback);
-    tcase_add_test(tcase, a_run_that_was_forked_goes_on_on_both_sides);
-    tcase_add_test(tcase, fork_while_other_threads_are_busy);
+    tcase_add_test(tcase, a_thread_other_than_the_main_thread_may_fork);
+    tcase_add_test(tcase, a_callback_may_fork);
+    tcase_add_test(tcase, a_run_that_forks_continues_in_both_processes);
+    tcase_add_test(tcase, a_thread_may_fork_while_other_threads_are_busy);
     return suite;
 }

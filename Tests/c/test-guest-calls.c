@@ -18,7 +18,7 @@ static void *post_on_thread(void *info)
 
 /* -- Calls in any order ------------------------------------------------------------------------------------------------ */
 
-START_TEST(calls_may_come_in_any_order)
+START_TEST(guest_functions_may_be_called_in_any_order)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
     RLRunLoopLeaveGuest();
@@ -53,7 +53,7 @@ START_TEST(calls_may_come_in_any_order)
 }
 END_TEST
 
-START_TEST(a_run_that_the_host_makes_has_its_usual_meaning)
+START_TEST(a_guest_loop_can_also_be_run)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
     timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.01, 0, count_timer, &counted);
@@ -85,7 +85,7 @@ static void nested_host(void *info UNUSED)
     note("end");
 }
 
-START_TEST(a_nested_loop_of_the_host_dispatches)
+START_TEST(a_nested_host_loop_can_dispatch_the_guest)
 {
     prepare();
     require(RLRunLoopPostFunction(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, nested_host, NULL));
@@ -106,7 +106,7 @@ static void prepare_only(void *info)
     RLRunLoopTimerSetNextFireDate(info, RLAbsoluteTimeGetCurrent() + 0.02);
 }
 
-START_TEST(a_run_in_whose_callback_the_loop_was_prepared_goes_on)
+START_TEST(a_run_continues_after_a_callback_prepares_the_guest)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
     RLRunLoopObserverRef passes = make_observer(kRLRunLoopBeforeTimers, 1, 0, count_activity, &counted);
@@ -132,7 +132,7 @@ static void leave_in_callback(void *info UNUSED)
     RLRunLoopLeaveGuest();
 }
 
-START_TEST(a_callback_may_end_it)
+START_TEST(a_callback_may_leave_the_guest)
 {
     prepare();
     require(RLRunLoopPostFunction(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, leave_in_callback, NULL));
@@ -142,7 +142,7 @@ START_TEST(a_callback_may_end_it)
 }
 END_TEST
 
-START_TEST(observers_hear_of_a_run_without_waiting)
+START_TEST(observers_see_a_run_without_a_wait)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
     RLRunLoopObserverRef all = note_activities(rl, kRLRunLoopDefaultMode);
@@ -164,7 +164,7 @@ static void *be_a_guest(void *info UNUSED)
     return NULL;
 }
 
-START_TEST(a_thread_that_was_a_guest_leaves_no_descriptor)
+START_TEST(thread_exit_closes_the_guest_descriptors)
 {
     int before = open_descriptors();
     for (int i = 0; i < 3; i++)
@@ -173,7 +173,7 @@ START_TEST(a_thread_that_was_a_guest_leaves_no_descriptor)
 }
 END_TEST
 
-START_TEST(the_descriptor_stays_when_the_loops_epoll_is_replaced)
+START_TEST(the_guest_descriptor_survives_a_replaced_epoll)
 {
     int spare[2];
     struct watch first = {.reads = true}, second = {.reads = true};
@@ -217,7 +217,7 @@ static void in_child(void *info)
     _exit(0);
 }
 
-START_TEST(the_child_of_a_fork_prepares_anew)
+START_TEST(the_child_of_a_fork_can_prepare_the_guest_again)
 {
     guest = RLRunLoopGetCurrent();
     prepare();
@@ -230,7 +230,7 @@ START_TEST(the_child_of_a_fork_prepares_anew)
 }
 END_TEST
 
-START_TEST(without_descriptors_it_fails_and_later_works)
+START_TEST(preparing_a_guest_fails_without_descriptors_and_works_later)
 {
     struct rlimit limit, none;
     RLRunLoopRef rl = RLRunLoopGetCurrent();
@@ -258,7 +258,7 @@ START_TEST(without_descriptors_it_fails_and_later_works)
 }
 END_TEST
 
-START_TEST(a_program_that_closes_all_descriptors_can_prepare_again)
+START_TEST(a_guest_can_be_prepared_again_after_all_descriptors_were_closed)
 {
     guest = RLRunLoopGetCurrent();
     make_pipe(ends);
@@ -281,7 +281,7 @@ START_TEST(a_program_that_closes_all_descriptors_can_prepare_again)
 }
 END_TEST
 
-START_TEST(misuse_is_reported)
+START_TEST(misuse_of_guest_functions_is_reported)
 {
     RLRunLoopGuestState wrong = {.version = 1}, right = {.version = 0};
     ck_assert_int_eq(RLRunLoopPrepareGuest(NULL, 0, &right), 0);
@@ -302,7 +302,7 @@ START_TEST(misuse_is_reported)
 }
 END_TEST
 
-START_TEST(a_guest_is_not_taken_from_its_host)
+START_TEST(a_second_host_cannot_take_over_a_guest)
 {
     RLRunLoopGuestState other = {.version = 0};
     ck_assert_int_eq(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, kRLRunLoopGuestNew, &state), 1);
@@ -341,7 +341,7 @@ static void *hammer(void *number)
     return NULL;
 }
 
-START_TEST(nothing_is_lost_between_threads)
+START_TEST(a_guest_loses_no_post_or_timer_of_another_thread)
 {
     guest = RLRunLoopGetCurrent();
     RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL);
@@ -369,19 +369,19 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("guest-calls");
     TCase *tcase = add_case(suite, "guest-calls", 20);
-    tcase_add_test(tcase, calls_may_come_in_any_order);
-    tcase_add_test(tcase, a_run_that_the_host_makes_has_its_usual_meaning);
-    tcase_add_test(tcase, a_nested_loop_of_the_host_dispatches);
-    tcase_add_test(tcase, a_run_in_whose_callback_the_loop_was_prepared_goes_on);
-    tcase_add_test(tcase, a_callback_may_end_it);
-    tcase_add_test(tcase, observers_hear_of_a_run_without_waiting);
-    tcase_add_test(tcase, a_thread_that_was_a_guest_leaves_no_descriptor);
-    tcase_add_test(tcase, the_descriptor_stays_when_the_loops_epoll_is_replaced);
-    tcase_add_test(tcase, the_child_of_a_fork_prepares_anew);
-    tcase_add_test(tcase, without_descriptors_it_fails_and_later_works);
-    tcase_add_test(tcase, a_program_that_closes_all_descriptors_can_prepare_again);
-    tcase_add_test(tcase, misuse_is_reported);
-    tcase_add_test(tcase, a_guest_is_not_taken_from_its_host);
-    tcase_add_test(tcase, nothing_is_lost_between_threads);
+    tcase_add_test(tcase, guest_functions_may_be_called_in_any_order);
+    tcase_add_test(tcase, a_guest_loop_can_also_be_run);
+    tcase_add_test(tcase, a_nested_host_loop_can_dispatch_the_guest);
+    tcase_add_test(tcase, a_run_continues_after_a_callback_prepares_the_guest);
+    tcase_add_test(tcase, a_callback_may_leave_the_guest);
+    tcase_add_test(tcase, observers_see_a_run_without_a_wait);
+    tcase_add_test(tcase, thread_exit_closes_the_guest_descriptors);
+    tcase_add_test(tcase, the_guest_descriptor_survives_a_replaced_epoll);
+    tcase_add_test(tcase, the_child_of_a_fork_can_prepare_the_guest_again);
+    tcase_add_test(tcase, preparing_a_guest_fails_without_descriptors_and_works_later);
+    tcase_add_test(tcase, a_guest_can_be_prepared_again_after_all_descriptors_were_closed);
+    tcase_add_test(tcase, misuse_of_guest_functions_is_reported);
+    tcase_add_test(tcase, a_second_host_cannot_take_over_a_guest);
+    tcase_add_test(tcase, a_guest_loses_no_post_or_timer_of_another_thread);
     return suite;
 }

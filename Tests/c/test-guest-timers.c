@@ -33,7 +33,7 @@ static void add_and_remove(RLRunLoopTimerRef timer)
     RLRunLoopRemoveTimer(rl, timer, kRLRunLoopDefaultMode);
 }
 
-START_TEST(a_timer_is_told_of_after_the_next_date_was_asked_for)
+START_TEST(adding_a_timer_wakes_the_host_after_a_query_of_the_next_date)
 {
     add_and_remove(far);
     prepare();
@@ -43,7 +43,7 @@ START_TEST(a_timer_is_told_of_after_the_next_date_was_asked_for)
 }
 END_TEST
 
-START_TEST(a_timer_is_told_of_after_the_loop_was_asked_whether_it_is_idle)
+START_TEST(adding_a_timer_wakes_the_host_after_an_idle_query)
 {
     add_and_remove(far);
     prepare();
@@ -53,7 +53,7 @@ START_TEST(a_timer_is_told_of_after_the_loop_was_asked_whether_it_is_idle)
 }
 END_TEST
 
-START_TEST(a_timer_is_told_of_behind_the_first_of_its_mode_which_is_never_due)
+START_TEST(adding_a_timer_wakes_the_host_despite_a_timer_that_is_never_due)
 {
     prepare();
     RLRunLoopTimerSetNextFireDate(due, INFINITY);
@@ -63,7 +63,7 @@ START_TEST(a_timer_is_told_of_behind_the_first_of_its_mode_which_is_never_due)
 }
 END_TEST
 
-START_TEST(a_timer_is_told_of_if_the_others_do_not_keep_the_mode)
+START_TEST(adding_a_timer_wakes_the_host_if_the_others_are_unreferenced)
 {
     RLRunLoopTimerSetKeepsModeRunning(due, 0);
     add(due);
@@ -97,7 +97,7 @@ START_TEST(a_timer_fires_by_date_after_a_host_waited_for_another_mode)
 }
 END_TEST
 
-START_TEST(a_timer_fires_by_date_after_a_host_waited_for_a_mode_that_nothing_keeps)
+START_TEST(a_timer_fires_by_date_after_a_host_waited_for_an_empty_mode)
 {
     RLRunLoopTimerSetKeepsModeRunning(due, 0);
     add(due);
@@ -138,7 +138,7 @@ static void *add_and_cancel(void *timers)
 }
 
 /* The loop of the second thread reuses the memory of the first thread's loop. */
-START_TEST(a_loop_whose_host_waited_to_the_end_leaves_nothing_to_the_next)
+START_TEST(a_loop_in_reused_memory_inherits_no_host_wait)
 {
     for (int round = 0; round < 3; round++) {
         join_thread(start_thread(end_while_host_waits, &far));
@@ -152,13 +152,13 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("guest-timers");
     TCase *tcase = add_case(suite, "guest-timers", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_timer_is_told_of_after_the_next_date_was_asked_for);
-    tcase_add_test(tcase, a_timer_is_told_of_after_the_loop_was_asked_whether_it_is_idle);
-    tcase_add_test(tcase, a_timer_is_told_of_behind_the_first_of_its_mode_which_is_never_due);
-    tcase_add_test(tcase, a_timer_is_told_of_if_the_others_do_not_keep_the_mode);
+    tcase_add_test(tcase, adding_a_timer_wakes_the_host_after_a_query_of_the_next_date);
+    tcase_add_test(tcase, adding_a_timer_wakes_the_host_after_an_idle_query);
+    tcase_add_test(tcase, adding_a_timer_wakes_the_host_despite_a_timer_that_is_never_due);
+    tcase_add_test(tcase, adding_a_timer_wakes_the_host_if_the_others_are_unreferenced);
     tcase_add_test(tcase, a_timer_fires_by_date_after_a_host_waited_for_another_mode);
-    tcase_add_test(tcase, a_timer_fires_by_date_after_a_host_waited_for_a_mode_that_nothing_keeps);
+    tcase_add_test(tcase, a_timer_fires_by_date_after_a_host_waited_for_an_empty_mode);
     tcase_add_test(tcase, a_timer_fires_by_date_while_a_host_waits_for_another_mode);
-    tcase_add_test(tcase, a_loop_whose_host_waited_to_the_end_leaves_nothing_to_the_next);
+    tcase_add_test(tcase, a_loop_in_reused_memory_inherits_no_host_wait);
     return suite;
 }

@@ -4,7 +4,7 @@
 
 /* Asserts that what was just done has made the descriptor readable, and that one dispatch handles it. Two are needed if a
  * callback leaves a descriptor ready that nothing waits for: the loop stops watching it only when epoll reports it. */
-static void assert_told_once(const char *cause, bool stays_ready)
+static void assert_host_woken_once(const char *cause, bool stays_ready)
 {
     if (!readable())
         ck_abort_msg("%s: the descriptor is not readable", cause);
@@ -106,12 +106,12 @@ static void end_causes(void)
     close_pipe(ends);
 }
 
-START_TEST(what_the_loops_own_thread_does_is_told_once)
+START_TEST(events_of_the_loops_own_thread_wake_the_host_once)
 {
     prepare_causes();
     for (int i = 0; i < CAUSES; i++) {
         causes[i].make();
-        assert_told_once(causes[i].name, causes[i].stays_ready);
+        assert_host_woken_once(causes[i].name, causes[i].stays_ready);
     }
     ck_assert_int_eq(atomic_load(&counted), 3);
     ck_assert_int_eq(atomic_load(&late.performed), 1);
@@ -119,12 +119,12 @@ START_TEST(what_the_loops_own_thread_does_is_told_once)
 }
 END_TEST
 
-START_TEST(what_another_thread_does_is_told_once)
+START_TEST(events_of_another_thread_wake_the_host_once)
 {
     prepare_causes();
     for (int i = 0; i < CAUSES; i++) {
         join_thread(start_thread(make_on_thread, (void *)&causes[i]));
-        assert_told_once(causes[i].name, causes[i].stays_ready);
+        assert_host_woken_once(causes[i].name, causes[i].stays_ready);
     }
     ck_assert_int_eq(atomic_load(&counted), 3);
     ck_assert_int_eq(atomic_load(&late.performed), 1);
@@ -132,7 +132,7 @@ START_TEST(what_another_thread_does_is_told_once)
 }
 END_TEST
 
-START_TEST(a_host_that_prepares_before_each_wait_hears_of_all_of_it)
+START_TEST(a_host_that_prepares_before_each_wait_misses_no_event)
 {
     prepare_causes();
     for (int i = 0; i < CAUSES; i++) {
@@ -171,7 +171,7 @@ START_TEST(a_stop_is_the_result_of_one_dispatch)
 }
 END_TEST
 
-START_TEST(a_timer_makes_the_descriptor_readable)
+START_TEST(a_timer_makes_the_guest_descriptor_readable)
 {
     timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.02, 0.01, count_timer, &counted);
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
@@ -188,7 +188,7 @@ START_TEST(a_timer_makes_the_descriptor_readable)
 }
 END_TEST
 
-START_TEST(without_the_option_time_is_a_timeout)
+START_TEST(without_the_timer_option_the_host_receives_a_timeout)
 {
     require(RLRunLoopPrepareGuest(kRLRunLoopDefaultMode, 0, &state) == 1);
     ck_assert(state.timeout == HUGE_VAL);
@@ -211,7 +211,7 @@ START_TEST(without_the_option_time_is_a_timeout)
 }
 END_TEST
 
-START_TEST(a_descriptor_that_stays_ready_keeps_the_guests_readable)
+START_TEST(a_ready_descriptor_keeps_the_guest_descriptor_readable)
 {
     struct watch quick = {.reads = true}, slow = {0};
     int other[2];
@@ -238,7 +238,7 @@ START_TEST(a_descriptor_that_stays_ready_keeps_the_guests_readable)
 }
 END_TEST
 
-START_TEST(a_file_that_is_always_ready_keeps_the_guests_readable)
+START_TEST(an_always_ready_file_keeps_the_guest_descriptor_readable)
 {
     struct watch file = {0};
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -254,7 +254,7 @@ START_TEST(a_file_that_is_always_ready_keeps_the_guests_readable)
 }
 END_TEST
 
-START_TEST(other_modes_do_not_keep_the_descriptor_readable)
+START_TEST(events_of_other_modes_do_not_keep_the_guest_descriptor_readable)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
     RLStringRef other = RLSTR("other");
@@ -292,7 +292,7 @@ START_TEST(other_modes_do_not_keep_the_descriptor_readable)
 }
 END_TEST
 
-START_TEST(a_wake_up_of_an_empty_mode_is_told_once)
+START_TEST(a_wake_up_in_an_empty_mode_wakes_the_host_once)
 {
     prepare();
     for (int i = 0; i < 3; i++) {
@@ -310,15 +310,15 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("guest");
     TCase *tcase = add_case(suite, "guest", 20);
-    tcase_add_test(tcase, what_the_loops_own_thread_does_is_told_once);
-    tcase_add_test(tcase, what_another_thread_does_is_told_once);
-    tcase_add_test(tcase, a_host_that_prepares_before_each_wait_hears_of_all_of_it);
+    tcase_add_test(tcase, events_of_the_loops_own_thread_wake_the_host_once);
+    tcase_add_test(tcase, events_of_another_thread_wake_the_host_once);
+    tcase_add_test(tcase, a_host_that_prepares_before_each_wait_misses_no_event);
     tcase_add_test(tcase, a_stop_is_the_result_of_one_dispatch);
-    tcase_add_test(tcase, a_timer_makes_the_descriptor_readable);
-    tcase_add_test(tcase, without_the_option_time_is_a_timeout);
-    tcase_add_test(tcase, a_descriptor_that_stays_ready_keeps_the_guests_readable);
-    tcase_add_test(tcase, a_file_that_is_always_ready_keeps_the_guests_readable);
-    tcase_add_test(tcase, other_modes_do_not_keep_the_descriptor_readable);
-    tcase_add_test(tcase, a_wake_up_of_an_empty_mode_is_told_once);
+    tcase_add_test(tcase, a_timer_makes_the_guest_descriptor_readable);
+    tcase_add_test(tcase, without_the_timer_option_the_host_receives_a_timeout);
+    tcase_add_test(tcase, a_ready_descriptor_keeps_the_guest_descriptor_readable);
+    tcase_add_test(tcase, an_always_ready_file_keeps_the_guest_descriptor_readable);
+    tcase_add_test(tcase, events_of_other_modes_do_not_keep_the_guest_descriptor_readable);
+    tcase_add_test(tcase, a_wake_up_in_an_empty_mode_wakes_the_host_once);
     return suite;
 }

@@ -20,7 +20,7 @@ static off_t end_of_record(void)
 
 static void be_silent(void) { require(dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), STDERR_FILENO) >= 0); }
 
-static void find_all_well(UNUSED void *info)
+static void pass_assertions(UNUSED void *info)
 {
     ck_assert(true);
     ck_assert_int_eq(1, 1);
@@ -28,30 +28,30 @@ static void find_all_well(UNUSED void *info)
     mark_point();
 }
 
-static void find_a_fault(UNUSED void *info)
+static void fail_an_assertion(UNUSED void *info)
 {
     be_silent();
     ck_assert_int_eq(1, 2);
 }
 
-static void miss_something(UNUSED void *info)
+static void fail_a_requirement(UNUSED void *info)
 {
     be_silent();
     require(false);
 }
 
-static void have_a_child_that_finds_a_fault(UNUSED void *info)
+static void have_a_failing_child(UNUSED void *info)
 {
     be_silent();
-    _exit(run_in_child(find_a_fault, NULL) == 1 ? 42 : 43);
+    _exit(run_in_child(fail_an_assertion, NULL) == 1 ? 42 : 43);
 }
 
 static const struct {
     void (*body)(void *);
     int status;
-} children[] = {{find_all_well, 0}, {find_a_fault, 1}, {miss_something, 1}, {have_a_child_that_finds_a_fault, 42}};
+} children[] = {{pass_assertions, 0}, {fail_an_assertion, 1}, {fail_a_requirement, 1}, {have_a_failing_child, 42}};
 
-START_TEST(what_a_child_finds_is_not_in_the_record)
+START_TEST(assertions_of_a_child_are_not_recorded)
 {
     off_t before = end_of_record();
     require(before > 0);
@@ -62,7 +62,7 @@ START_TEST(what_a_child_finds_is_not_in_the_record)
 }
 END_TEST
 
-START_TEST(what_the_test_finds_is_in_the_record)
+START_TEST(assertions_of_the_test_are_recorded)
 {
     off_t before = end_of_record();
     ck_assert(true);
@@ -70,20 +70,20 @@ START_TEST(what_the_test_finds_is_in_the_record)
 }
 END_TEST
 
-START_TEST(what_the_test_misses_fails_it) { require(false); }
+START_TEST(a_failed_requirement_fails_the_test) { require(false); }
 END_TEST
 
-static void find_nothing(UNUSED void *info) {}
+static void check_nothing(UNUSED void *info) {}
 
 /* If fork_child() returned -1, kill() would end every process. */
-START_TEST(a_child_has_a_number)
+START_TEST(fork_child_returns_a_positive_process_id)
 {
     pid_t child = fork_child();
     if (child == 0)
         _exit(0);
     ck_assert_int_gt(child, 0);
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
-    ck_assert_int_eq(run_in_child(find_nothing, NULL), 0);
+    ck_assert_int_eq(run_in_child(check_nothing, NULL), 0);
 }
 END_TEST
 
@@ -91,9 +91,9 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("harness");
     TCase *tcase = add_case(suite, "harness", 20);
-    tcase_add_loop_test(tcase, what_a_child_finds_is_not_in_the_record, 0, (int)(sizeof children / sizeof *children));
-    tcase_add_test(tcase, what_the_test_finds_is_in_the_record);
-    tcase_add_exit_test(tcase, what_the_test_misses_fails_it, 1);
-    tcase_add_test(tcase, a_child_has_a_number);
+    tcase_add_loop_test(tcase, assertions_of_a_child_are_not_recorded, 0, (int)(sizeof children / sizeof *children));
+    tcase_add_test(tcase, assertions_of_the_test_are_recorded);
+    tcase_add_exit_test(tcase, a_failed_requirement_fails_the_test, 1);
+    tcase_add_test(tcase, fork_child_returns_a_positive_process_id);
     return suite;
 }

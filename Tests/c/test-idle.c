@@ -28,7 +28,7 @@ START_TEST(a_loop_with_nothing_to_do_is_idle)
 }
 END_TEST
 
-START_TEST(a_signalled_source_is_work_of_its_modes)
+START_TEST(a_signalled_source_is_work_in_its_modes_only)
 {
     RLRunLoopSourceRef source = make_source(0, do_nothing, &keeper);
     RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
@@ -103,7 +103,7 @@ END_TEST
 
 /* epoll reports a ready descriptor whichever mode its source is in. Once a run of another mode has seen it, it does not count as
  * work there. */
-START_TEST(a_readable_descriptor_of_another_mode_does_not_stay_work)
+START_TEST(a_readable_descriptor_of_another_mode_is_no_work_once_noticed)
 {
     int ends[2];
     make_pipe(ends);
@@ -181,7 +181,7 @@ static void signal_source(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoop
 }
 
 /* When a source of several loops is signalled, each loop in the process finds out in its next pass whether it has that source. */
-START_TEST(idle_work_goes_on_while_a_source_of_other_loops_is_signalled)
+START_TEST(idle_work_continues_while_a_source_of_other_loops_is_signalled)
 {
     struct job job = {.left = 10};
     RLRunLoopSourceRef theirs = make_source(0, do_nothing, NULL);
@@ -207,7 +207,7 @@ START_TEST(idle_work_goes_on_while_a_source_of_other_loops_is_signalled)
 }
 END_TEST
 
-START_TEST(misuse_is_reported)
+START_TEST(misuse_of_is_idle_in_mode_is_reported)
 {
     ck_assert_int_eq(RLRunLoopIsIdleInMode(NULL), 0);
     assert_misuse("RLRunLoopIsIdleInMode", "mode", NULL);
@@ -220,14 +220,14 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "idle", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, a_loop_with_nothing_to_do_is_idle);
-    tcase_add_test(tcase, a_signalled_source_is_work_of_its_modes);
+    tcase_add_test(tcase, a_signalled_source_is_work_in_its_modes_only);
     tcase_add_test(tcase, a_function_is_work);
     tcase_add_test(tcase, a_wake_up_is_work);
     tcase_add_test(tcase, a_timer_is_work_when_it_is_due);
     tcase_add_test(tcase, a_readable_descriptor_is_work);
-    tcase_add_test(tcase, a_readable_descriptor_of_another_mode_does_not_stay_work);
+    tcase_add_test(tcase, a_readable_descriptor_of_another_mode_is_no_work_once_noticed);
     tcase_add_test(tcase, idle_work_is_done_in_parts_when_nothing_else_is_due);
-    tcase_add_test(tcase, idle_work_goes_on_while_a_source_of_other_loops_is_signalled);
-    tcase_add_test(tcase, misuse_is_reported);
+    tcase_add_test(tcase, idle_work_continues_while_a_source_of_other_loops_is_signalled);
+    tcase_add_test(tcase, misuse_of_is_idle_in_mode_is_reported);
     return suite;
 }

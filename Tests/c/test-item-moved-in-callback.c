@@ -164,7 +164,7 @@ static void go_and_come_back(UNUSED RLRunLoopTimerRef own, UNUSED void *info)
     require(life.releases == 0);
 }
 
-START_TEST(a_timer_that_is_added_again_during_its_callback_is_as_before)
+START_TEST(the_info_of_a_timer_that_moved_away_and_back_lives_until_the_callback_returns)
 {
     make_repeating(go_and_come_back);
     run_once();
@@ -243,7 +243,7 @@ START_TEST(a_timer_that_moved_in_a_callback_that_ends_its_thread_fires_in_the_ne
 }
 END_TEST
 
-START_TEST(a_one_shot_timer_whose_callback_ends_its_thread_has_fired)
+START_TEST(a_one_shot_timer_counts_as_fired_if_its_callback_ends_the_thread)
 {
     RLRunLoopTimerContext context = {.info = &life, .release = lifetime_release};
     timer = RLRunLoopTimerCreate(NULL, 0, 0, 0, 0, move_and_end, &context);
@@ -329,7 +329,7 @@ static void *fire_one_shot_that_ends_thread(UNUSED void *context)
     return NULL;
 }
 
-START_TEST(the_run_that_a_one_shot_timer_moved_to_ends_with_it)
+START_TEST(a_run_ends_when_the_one_shot_timer_moved_into_it_has_fired)
 {
     looper_stop(&other);
     for (int i = 0; i < 4; i++) {
@@ -351,11 +351,11 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, an_observer_whose_new_loop_ends_during_its_callback_is_in_no_loop);
     tcase_add_test(tcase, the_info_of_a_timer_that_its_new_loop_invalidates_lives_until_the_callback_returns);
     tcase_add_test(tcase, the_info_of_an_observer_that_its_new_loop_invalidates_lives_until_the_callback_returns);
-    tcase_add_test(tcase, a_timer_that_is_added_again_during_its_callback_is_as_before);
+    tcase_add_test(tcase, the_info_of_a_timer_that_moved_away_and_back_lives_until_the_callback_returns);
     tcase_add_test(tcase, a_timer_that_moved_during_its_callback_fires_in_the_new_loop_after_it);
     tcase_add_test(tcase, a_timer_that_moved_in_a_callback_that_ends_its_thread_fires_in_the_new_loop);
-    tcase_add_test(tcase, a_one_shot_timer_whose_callback_ends_its_thread_has_fired);
-    tcase_add_test(tcase, the_run_that_a_one_shot_timer_moved_to_ends_with_it);
+    tcase_add_test(tcase, a_one_shot_timer_counts_as_fired_if_its_callback_ends_the_thread);
+    tcase_add_test(tcase, a_run_ends_when_the_one_shot_timer_moved_into_it_has_fired);
     tcase_add_test(tcase, an_observer_that_moved_in_a_callback_that_ends_its_thread_is_called_in_the_new_loop);
     return suite;
 }

@@ -42,7 +42,7 @@ END_TEST
 
 /* -- One release too many -- */
 
-START_TEST(a_loop_released_too_often_stays_with_its_thread)
+START_TEST(an_overreleased_loop_stays_with_its_thread)
 {
     void *other;
     first = RLRunLoopGetCurrent();
@@ -78,7 +78,7 @@ static void *add_many_sources(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_thread_with_a_hundred_thousand_sources_ends_in_no_time)
+START_TEST(a_thread_with_a_hundred_thousand_sources_exits_quickly)
 {
     join_thread(start_thread(add_many_sources, NULL));
     ck_assert_int_eq(released, MANY);
@@ -136,7 +136,7 @@ static void *release_elsewhere(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_retain_in_a_callback_is_not_lost_to_a_release_elsewhere)
+START_TEST(a_retain_in_a_callback_is_not_lost_to_a_concurrent_release)
 {
     first = RLRunLoopGetCurrent();
     RLRunLoopTimerRef keeper = make_timer(1e9, 0, count_timer, NULL);
@@ -155,9 +155,9 @@ Suite *suite_under_test(void)
     TCase *quick = add_case(suite, "quick", 10);
     if (!SANITIZED) /* ThreadSanitizer does not recognize the main thread when it is joined */
         tcase_add_test(quick, the_main_loop_stays_the_main_loop_when_its_thread_ends);
-    tcase_add_test(quick, a_loop_released_too_often_stays_with_its_thread);
-    tcase_add_test(quick, a_thread_with_a_hundred_thousand_sources_ends_in_no_time);
+    tcase_add_test(quick, an_overreleased_loop_stays_with_its_thread);
+    tcase_add_test(quick, a_thread_with_a_hundred_thousand_sources_exits_quickly);
     TCase *races = add_case(suite, "races", 120);
-    tcase_add_test(races, a_retain_in_a_callback_is_not_lost_to_a_release_elsewhere);
+    tcase_add_test(races, a_retain_in_a_callback_is_not_lost_to_a_concurrent_release);
     return suite;
 }

@@ -8,12 +8,12 @@ static struct server server;
 static atomic_int answered;
 static pid_t clients[CLIENTS];
 static int orders[CLIENTS];
-static void (*deed)(void);
+static void (*action)(void);
 
 static RLDataRef answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
     if (id == IN_CALLBACK)
-        deed();
+        action();
     atomic_fetch_add(&answered, 1);
     return RLRetain(data);
 }
@@ -70,7 +70,7 @@ static void end(void)
 }
 
 /* Lets the client send a request, and returns when it has been answered and the loop sleeps again. */
-static void have_asked(int client, char id)
+static void let_client_ask(int client, char id)
 {
     int before = atomic_load(&answered);
     require(write(orders[client], &id, 1) == 1);
@@ -78,17 +78,17 @@ static void have_asked(int client, char id)
     await_waiting(main_loop);
 }
 
-static void have_asked_often(void)
+static void let_client_ask_often(void)
 {
     for (int round = 0; round < 5; round++)
-        have_asked(0, ECHO);
+        let_client_ask(0, ECHO);
 }
 
-static void *do_it(UNUSED void *info)
+static void *act(UNUSED void *info)
 {
-    have_asked_often();
-    deed();
-    have_asked_often();
+    let_client_ask_often();
+    action();
+    let_client_ask_often();
     RLRunLoopStop(main_loop);
     return NULL;
 }
@@ -110,19 +110,19 @@ static void ask_within_the_process(void)
     RLRelease(remote);
 }
 
-static void have_another_client_ask(void)
+static void let_both_clients_ask(void)
 {
     for (int round = 0; round < 20; round++)
-        have_asked(round & 1, ECHO);
+        let_client_ask(round & 1, ECHO);
     end_client(1);
 }
 
-static void (*const deeds[])(void) = {MEANWHILE, ask_within_the_process, have_another_client_ask};
+static void (*const actions[])(void) = {MEANWHILE, ask_within_the_process, let_both_clients_ask};
 
-START_TEST(events_during_the_wait_are_handled)
+START_TEST(a_server_waiting_for_the_next_request_handles_events)
 {
-    deed = deeds[_i];
-    run_while(do_it);
+    action = actions[_i];
+    run_while(act);
     end_client(0);
 }
 END_TEST
@@ -156,24 +156,24 @@ static void observe_here(void)
     RLRelease(observer);
 }
 
-static void *have_it_done(UNUSED void *info)
+static void *act_in_callback(UNUSED void *info)
 {
-    have_asked_often();
-    have_asked(0, IN_CALLBACK);
+    let_client_ask_often();
+    let_client_ask(0, IN_CALLBACK);
     if (observed == kRLRunLoopAfterWaiting)
         RLRunLoopWakeUp(main_loop);
     sem_wait(&served);
-    have_asked_often();
+    let_client_ask_often();
     RLRunLoopStop(main_loop);
     return NULL;
 }
 
-static void (*const deeds_here[])(void) = {add_timer_here, perform_here, signal_here};
+static void (*const callback_actions[])(void) = {add_timer_here, perform_here, signal_here};
 
-START_TEST(what_the_callback_does_takes_effect)
+START_TEST(changes_made_in_a_request_callback_take_effect)
 {
-    deed = deeds_here[_i];
-    run_while(have_it_done);
+    action = callback_actions[_i];
+    run_while(act_in_callback);
     if (source)
         drop_source(source);
     end_client(0);
@@ -183,11 +183,11 @@ END_TEST
 static const RLRunLoopActivity activities[] = {kRLRunLoopBeforeTimers, kRLRunLoopBeforeSources, kRLRunLoopBeforeWaiting,
                                                kRLRunLoopAfterWaiting};
 
-START_TEST(observers_added_in_the_callback_are_notified)
+START_TEST(observers_added_in_a_request_callback_are_notified)
 {
-    deed = observe_here;
+    action = observe_here;
     observed = activities[_i];
-    run_while(have_it_done);
+    run_while(act_in_callback);
     end_client(0);
 }
 END_TEST
@@ -214,36 +214,37 @@ static pthread_t main_thread;
 static void stop_in_handler(UNUSED int signal) { RLRunLoopStop(main_loop); }
 static void stop_by_signal(void) { pthread_kill(main_thread, SIGUSR1); }
 
-static void *do_it_at_the_end(UNUSED void *info)
+static void *act_at_the_end(UNUSED void *info)
 {
-    have_asked_often();
-    deed();
+    let_client_ask_often();
+    action();
     return NULL;
 }
 
-static void (*const last_deeds[])(void) = {stop_main, invalidate_port_and_wake, remove_source_and_wake, stop_by_signal};
+static void (*const final_actions[])(void) = {stop_main, invalidate_port_and_wake, remove_source_and_wake,
+                                              stop_by_signal};
 
-START_TEST(what_ends_a_run_ends_the_wait)
+START_TEST(anything_that_ends_a_run_ends_the_wait_for_requests)
 {
     signal(SIGUSR1, stop_in_handler);
     main_thread = pthread_self();
-    deed = last_deeds[_i];
-    run_while(do_it_at_the_end);
+    action = final_actions[_i];
+    run_while(act_at_the_end);
     ck_assert_int_eq(atomic_load(&answered), 5);
 }
 END_TEST
 
-static void *ask_until_it_ends(UNUSED void *info)
+static void *ask_until_the_run_ends(UNUSED void *info)
 {
     char ids[] = {ECHO, ECHO, IN_CALLBACK};
     require(write(orders[0], ids, 3) == 3);
     return NULL;
 }
 
-START_TEST(what_ends_a_run_in_the_callback_ends_the_wait)
+START_TEST(a_request_callback_can_end_the_run)
 {
-    deed = _i ? remove_source : stop_main;
-    run_while(ask_until_it_ends);
+    action = _i ? remove_source : stop_main;
+    run_while(ask_until_the_run_ends);
     ck_assert_int_eq(atomic_load(&answered), 3);
     end_client(0);
 }
@@ -251,15 +252,15 @@ END_TEST
 
 static void *end_one_client(UNUSED void *info)
 {
-    have_asked_often();
+    let_client_ask_often();
     kill(clients[0], SIGKILL);
     for (int round = 0; round < 10; round++)
-        have_asked(1, ECHO);
+        let_client_ask(1, ECHO);
     RLRunLoopStop(main_loop);
     return NULL;
 }
 
-START_TEST(the_death_of_a_client_disturbs_no_other)
+START_TEST(the_death_of_one_client_does_not_disturb_the_others)
 {
     run_while(end_one_client);
     waitpid(clients[0], NULL, 0);
@@ -273,12 +274,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-again");
     TCase *tcase = add_case(suite, "again", 20);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, events_during_the_wait_are_handled, 0, (int)(sizeof deeds / sizeof *deeds));
-    tcase_add_loop_test(tcase, what_the_callback_does_takes_effect, 0, (int)(sizeof deeds_here / sizeof *deeds_here));
-    tcase_add_loop_test(tcase, observers_added_in_the_callback_are_notified, 0,
+    tcase_add_loop_test(tcase, a_server_waiting_for_the_next_request_handles_events, 0,
+                        (int)(sizeof actions / sizeof *actions));
+    tcase_add_loop_test(tcase, changes_made_in_a_request_callback_take_effect, 0,
+                        (int)(sizeof callback_actions / sizeof *callback_actions));
+    tcase_add_loop_test(tcase, observers_added_in_a_request_callback_are_notified, 0,
                         (int)(sizeof activities / sizeof *activities));
-    tcase_add_loop_test(tcase, what_ends_a_run_ends_the_wait, 0, (int)(sizeof last_deeds / sizeof *last_deeds));
-    tcase_add_loop_test(tcase, what_ends_a_run_in_the_callback_ends_the_wait, 0, 2);
-    tcase_add_test(tcase, the_death_of_a_client_disturbs_no_other);
+    tcase_add_loop_test(tcase, anything_that_ends_a_run_ends_the_wait_for_requests, 0,
+                        (int)(sizeof final_actions / sizeof *final_actions));
+    tcase_add_loop_test(tcase, a_request_callback_can_end_the_run, 0, 2);
+    tcase_add_test(tcase, the_death_of_one_client_does_not_disturb_the_others);
     return suite;
 }

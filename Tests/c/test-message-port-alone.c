@@ -42,27 +42,27 @@ static void ask_as_well(void)
     }
 }
 
-static void do_when_waiting(void (*deed)(void))
+static void act_when_waiting(void (*action)(void))
 {
     await_waiting(main_loop);
     RLStringRef name = RLRunLoopCopyCurrentMode(main_loop);
     require(name && RLEqual(name, mode));
     RLRelease(name);
-    deed();
+    action();
     require(ask(remote, 2, "done", 0, NULL, NULL) == kRLMessagePortSuccess);
 }
 
-static void *helper(void *deed)
+static void *helper(void *action)
 {
-    do_when_waiting(*(void (**)(void))deed);
+    act_when_waiting(*(void (**)(void))action);
     return NULL;
 }
 
-static void wait_while(void (*deed)(void))
+static void wait_while(void (*action)(void))
 {
     pthread_t thread;
     RLDataRef reply = NULL;
-    ck_assert_int_eq(pthread_create(&thread, NULL, helper, &deed), 0);
+    ck_assert_int_eq(pthread_create(&thread, NULL, helper, &action), 0);
     ck_assert_int_eq(ask(remote, 1, "x", 1e9, mode, &reply), kRLMessagePortSuccess);
     ck_assert(is_text(reply, "done"));
     RLRelease(reply);
@@ -74,15 +74,15 @@ static void wait_while(void (*deed)(void))
 }
 
 static RLRunLoopMode modes[2];
-static void (*const deeds[])(void) = {MEANWHILE, ask_as_well};
+static void (*const actions[])(void) = {MEANWHILE, ask_as_well};
 
-START_TEST(events_during_the_wait_are_handled)
+START_TEST(events_are_handled_while_a_reply_is_awaited)
 {
     modes[0] = MODE;
     modes[1] = kRLMessagePortPrivateReplyMode;
     mode = modes[_i & 1];
     for (int round = 0; round < SCALED(20); round++)
-        wait_while(deeds[_i / 2]);
+        wait_while(actions[_i / 2]);
 }
 END_TEST
 
@@ -109,19 +109,19 @@ static void run_until_stopped(void (*ask_in_it)(void *))
     drop_timer(timer);
 }
 
-START_TEST(stop_is_passed_on_to_the_outer_run)
+START_TEST(a_stop_while_a_reply_is_awaited_stops_the_outer_run)
 {
     mode = _i ? RLSTR("other") : kRLMessagePortPrivateReplyMode;
     run_until_stopped(ask_in_perform);
 }
 END_TEST
 
-static sem_t held_main, may_go_on;
+static sem_t held_main, may_continue;
 
 static void hold(UNUSED void *info)
 {
     sem_post(&held_main);
-    while (sem_wait(&may_go_on) != 0)
+    while (sem_wait(&may_continue) != 0)
         ;
 }
 
@@ -139,7 +139,7 @@ static void stop_and_let_the_reply_arrive(void)
     require(ask(remote, 2, "done", 0, NULL, NULL) == kRLMessagePortSuccess);
     require(ask(remote, 0, "x", 20, MODE, NULL) == kRLMessagePortSuccess);
     drop_source(source);
-    sem_post(&may_go_on);
+    sem_post(&may_continue);
 }
 
 static void ask_while_stopped(UNUSED void *info)
@@ -148,11 +148,11 @@ static void ask_while_stopped(UNUSED void *info)
     note("asked");
 }
 
-START_TEST(stop_that_comes_with_the_reply_is_passed_on)
+START_TEST(a_stop_that_arrives_with_the_reply_stops_the_outer_run)
 {
     mode = _i ? RLSTR("other") : kRLMessagePortPrivateReplyMode;
     sem_init(&held_main, 0, 0);
-    sem_init(&may_go_on, 0, 0);
+    sem_init(&may_continue, 0, 0);
     run_until_stopped(ask_while_stopped);
 }
 END_TEST
@@ -170,7 +170,7 @@ static void ask_without_descriptors(UNUSED void *info)
     require(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 }
 
-START_TEST(a_stop_of_an_earlier_run_is_not_passed_on)
+START_TEST(a_stop_of_an_earlier_run_does_not_stop_a_later_one)
 {
     begin_child(keep_one);
     RLRunLoopRef rl = RLRunLoopGetCurrent();
@@ -190,7 +190,7 @@ static void ask_while_posted(UNUSED void *info)
     note("asked");
 }
 
-START_TEST(work_for_the_outer_run_waits_for_it)
+START_TEST(work_of_the_outer_run_is_not_done_while_a_reply_is_awaited)
 {
     mode = kRLMessagePortPrivateReplyMode;
     run_until_stopped(ask_while_posted);
@@ -204,7 +204,7 @@ static void *invalidate_when_waiting(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(invalidation_ends_the_wait)
+START_TEST(invalidation_ends_the_wait_for_a_reply)
 {
     pthread_t thread;
     mode = _i ? MODE : kRLMessagePortPrivateReplyMode;
@@ -221,7 +221,7 @@ static void *kill_when_waiting(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(death_of_the_server_ends_the_wait)
+START_TEST(death_of_the_server_ends_the_wait_for_a_reply)
 {
     pthread_t thread;
     mode = _i ? MODE : kRLMessagePortPrivateReplyMode;
@@ -232,7 +232,7 @@ START_TEST(death_of_the_server_ends_the_wait)
 }
 END_TEST
 
-START_TEST(deadline_ends_the_wait)
+START_TEST(the_deadline_ends_the_wait_for_a_reply)
 {
     RLDataRef reply = NULL;
     mode = _i ? MODE : kRLMessagePortPrivateReplyMode;
@@ -251,13 +251,14 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-alone");
     TCase *tcase = add_case(suite, "alone", 60);
     tcase_add_checked_fixture(tcase, begin, end_child);
-    tcase_add_loop_test(tcase, events_during_the_wait_are_handled, 0, 2 * (int)(sizeof deeds / sizeof *deeds));
-    tcase_add_loop_test(tcase, stop_is_passed_on_to_the_outer_run, 0, 2);
-    tcase_add_loop_test(tcase, stop_that_comes_with_the_reply_is_passed_on, 0, 2);
-    tcase_add_test(tcase, work_for_the_outer_run_waits_for_it);
-    tcase_add_loop_test(tcase, invalidation_ends_the_wait, 0, 2);
-    tcase_add_loop_test(tcase, death_of_the_server_ends_the_wait, 0, 2);
-    tcase_add_loop_test(tcase, deadline_ends_the_wait, 0, 2);
-    tcase_add_test(add_case(suite, "stale", 60), a_stop_of_an_earlier_run_is_not_passed_on);
+    tcase_add_loop_test(tcase, events_are_handled_while_a_reply_is_awaited, 0,
+                        2 * (int)(sizeof actions / sizeof *actions));
+    tcase_add_loop_test(tcase, a_stop_while_a_reply_is_awaited_stops_the_outer_run, 0, 2);
+    tcase_add_loop_test(tcase, a_stop_that_arrives_with_the_reply_stops_the_outer_run, 0, 2);
+    tcase_add_test(tcase, work_of_the_outer_run_is_not_done_while_a_reply_is_awaited);
+    tcase_add_loop_test(tcase, invalidation_ends_the_wait_for_a_reply, 0, 2);
+    tcase_add_loop_test(tcase, death_of_the_server_ends_the_wait_for_a_reply, 0, 2);
+    tcase_add_loop_test(tcase, the_deadline_ends_the_wait_for_a_reply, 0, 2);
+    tcase_add_test(add_case(suite, "stale", 60), a_stop_of_an_earlier_run_does_not_stop_a_later_one);
     return suite;
 }

@@ -69,13 +69,13 @@ static bool forbid_refusal(void)
 enum { IN_A_REQUEST, IN_MANY, UNREAD, NEVER_ACCEPTED, WAYS };
 
 /* Each variant runs on this kernel and on one that cannot refuse descriptors. */
-START_TEST(a_descriptor_that_lingers)
+START_TEST(a_passed_descriptor_that_lingers_does_not_block_the_server)
 {
     int way = _i % WAYS, fd;
     if (_i / WAYS % 2 && !forbid_refusal())
         return;
     begin_with_peer(_i / WAYS / 2, echo);
-    double limit = patience();
+    double limit = honest_time_limit();
     int lingering = lingering_socket(), some[] = {lingering, lingering, lingering};
     struct head head = request(0, INLINE);
     fd = plain_socket();
@@ -127,7 +127,7 @@ static void server_that_lingers(int ready)
     pause();
 }
 
-START_TEST(a_server_passes_a_descriptor_that_lingers)
+START_TEST(a_passed_descriptor_that_lingers_does_not_block_the_client)
 {
     int ready;
     begin_with_peer(_i, echo);
@@ -194,11 +194,11 @@ static void client_that_holds(int ready)
     pause();
 }
 
-START_TEST(a_client_holds_the_lock_of_shared_memory)
+START_TEST(a_client_that_locks_shared_memory_does_not_block_the_server)
 {
     int ends[2];
     begin_with_peer(_i, echo);
-    double limit = patience();
+    double limit = honest_time_limit();
     make_pipe(ends);
     pid_t child = fork_child();
     if (child == 0)
@@ -263,11 +263,11 @@ static void ask_server_that_holds(int ready)
     pause();
 }
 
-START_TEST(a_server_holds_the_lock_of_shared_memory)
+START_TEST(a_server_that_locks_shared_memory_does_not_block_clients)
 {
     int ready[2];
     begin_with_peer(_i, echo);
-    limit_of_child = patience();
+    limit_of_child = honest_time_limit();
     pid_t hostile = start_server_process(server_that_holds, &ready[0]);
     pid_t client = start_server_process(ask_server_that_holds, &ready[1]);
     end_process(client, SIGKILL);
@@ -283,7 +283,7 @@ static void serve_until_killed(int ready)
     RLRunLoopRun();
 }
 
-START_TEST(a_server_whose_client_holds_the_lock_can_be_killed)
+START_TEST(a_server_can_be_killed_while_a_client_locks_shared_memory)
 {
     int ready[2];
     use_own_directory();
@@ -309,12 +309,12 @@ static RLDataRef answer_much(UNUSED RLMessagePortRef local, UNUSED int32_t id, R
     return RLDataCreate(NULL, bytes, MUCH);
 }
 
-START_TEST(replies_that_are_not_read)
+START_TEST(unread_replies_take_limited_memory)
 {
     enum { CLIENTS = 3, QUESTIONS = 1000 };
     int fds[CLIENTS];
     begin_with_peer(_i, answer_much);
-    double limit = patience();
+    double limit = honest_time_limit();
     struct head head = request(0, INLINE);
     long before = resident_megabytes();
     for (int index = 0; index < CLIENTS; index++) {
@@ -363,12 +363,12 @@ static void ask_while_others_send(double limit)
     _exit(0);
 }
 
-START_TEST(large_requests_of_others)
+START_TEST(large_requests_of_hostile_clients_do_not_delay_honest_ones)
 {
     enum { GREEDY = 3 };
     pid_t greedy[GREEDY];
     begin_with_peer(_i, echo);
-    double limit = patience();
+    double limit = honest_time_limit();
     for (int index = 0; index < GREEDY; index++)
         if ((greedy[index] = fork_child()) == 0)
             send_without_end();
@@ -392,12 +392,12 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-attacks");
     TCase *tcase = add_case(suite, "attacks", 40);
     int users = peer_users();
-    tcase_add_loop_test(tcase, a_descriptor_that_lingers, 0, 2 * WAYS * users);
-    tcase_add_loop_test(tcase, a_server_passes_a_descriptor_that_lingers, 0, users);
-    tcase_add_loop_test(tcase, a_client_holds_the_lock_of_shared_memory, 0, users);
-    tcase_add_loop_test(tcase, a_server_holds_the_lock_of_shared_memory, 0, users);
-    tcase_add_loop_test(tcase, a_server_whose_client_holds_the_lock_can_be_killed, 0, users);
-    tcase_add_loop_test(tcase, replies_that_are_not_read, 0, users);
-    tcase_add_loop_test(tcase, large_requests_of_others, 0, users);
+    tcase_add_loop_test(tcase, a_passed_descriptor_that_lingers_does_not_block_the_server, 0, 2 * WAYS * users);
+    tcase_add_loop_test(tcase, a_passed_descriptor_that_lingers_does_not_block_the_client, 0, users);
+    tcase_add_loop_test(tcase, a_client_that_locks_shared_memory_does_not_block_the_server, 0, users);
+    tcase_add_loop_test(tcase, a_server_that_locks_shared_memory_does_not_block_clients, 0, users);
+    tcase_add_loop_test(tcase, a_server_can_be_killed_while_a_client_locks_shared_memory, 0, users);
+    tcase_add_loop_test(tcase, unread_replies_take_limited_memory, 0, users);
+    tcase_add_loop_test(tcase, large_requests_of_hostile_clients_do_not_delay_honest_ones, 0, users);
     return suite;
 }

@@ -157,7 +157,7 @@ static void stop_here(void) { RLRunLoopStop(main_loop); }
 
 /* `of_one_way`: the notes to expect from one-way requests, if they differ, because several of these are received for one event. */
 static const struct {
-    void (*deed)(void);
+    void (*action)(void);
     const char *notes, *of_one_way;
 } between[] = {
     {nothing, "1 2 3", NULL},
@@ -177,24 +177,24 @@ static const struct {
     {stop_here, "1", NULL},
 };
 
-START_TEST(what_a_pass_would_do_happens_between_two_requests)
+START_TEST(the_work_of_a_pass_is_done_between_two_requests)
 {
     const char *expected = between[_i / 2].notes;
-    deed = between[_i / 2].deed;
+    action = between[_i / 2].action;
     is_one_way = _i & 1;
     if (is_one_way && between[_i / 2].of_one_way)
         expected = between[_i / 2].of_one_way;
-    have_all_sent(0);
+    let_client_send_all(0);
     RLRunLoopRun();
     ck_assert_str_eq(notes, expected);
     clean();
 }
 END_TEST
 
-START_TEST(clients_take_turns)
+START_TEST(clients_with_queued_requests_take_turns)
 {
-    have_all_sent(0);
-    have_all_sent(1);
+    let_client_send_all(0);
+    let_client_send_all(1);
     RLRunLoopRun();
     if (notes[1] == '1') /* epoll decides which client is first */
         assert_notes("11 1 12 2 13 3");
@@ -204,11 +204,11 @@ START_TEST(clients_take_turns)
 END_TEST
 
 /* Tests the condition OtherWork.descriptors: both connections are in the batch that the loop has fetched. */
-START_TEST(another_client_that_is_ready_comes_before_a_second_one_way_request)
+START_TEST(a_ready_client_is_served_before_the_second_one_way_request_of_another)
 {
     is_one_way = true;
-    have_all_sent(0);
-    have_all_sent(1);
+    let_client_send_all(0);
+    let_client_send_all(1);
     RLRunLoopRun();
     if (notes[1] == '1') /* epoll decides which client is first */
         assert_notes("11 1 2 3 12 13");
@@ -217,13 +217,13 @@ START_TEST(another_client_that_is_ready_comes_before_a_second_one_way_request)
 }
 END_TEST
 
-START_TEST(many_one_way_requests_do_not_starve_others)
+START_TEST(many_one_way_requests_do_not_starve_a_descriptor)
 {
     /* After the requests of the first round the server creates the ring, in which those of the second round wait. */
     for (int round = 0; round < 2; round++) {
         notes[0] = 0;
-        deed = round ? watch_pipe : NULL;
-        have_sent(0, BY_ONE_WAY + 90);
+        action = round ? watch_pipe : NULL;
+        let_client_send(0, BY_ONE_WAY + 90);
         RLRunLoopRun();
     }
     ck_assert_ptr_nonnull(strstr(notes, "pipe"));
@@ -232,10 +232,10 @@ START_TEST(many_one_way_requests_do_not_starve_others)
 }
 END_TEST
 
-START_TEST(a_run_for_one_source_handles_one)
+START_TEST(a_run_for_one_source_handles_one_request)
 {
     is_one_way = _i;
-    have_all_sent(0);
+    let_client_send_all(0);
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, true), kRLRunLoopRunHandledSource);
     assert_notes("1");
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, true), kRLRunLoopRunHandledSource);
@@ -245,11 +245,11 @@ END_TEST
 
 static void take_too_long(void) { spin_until(RLAbsoluteTimeGetCurrent() + 0.02); }
 
-START_TEST(deadline_ends_the_run)
+START_TEST(the_deadline_of_a_run_is_checked_between_two_requests)
 {
     is_one_way = _i;
-    deed = take_too_long;
-    have_all_sent(0);
+    action = take_too_long;
+    let_client_send_all(0);
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0.01, false), kRLRunLoopRunTimedOut);
     assert_notes("1");
     missing++;
@@ -260,8 +260,8 @@ END_TEST
 
 START_TEST(a_closed_descriptor_is_reported_by_the_next_pass)
 {
-    deed = lose_descriptor;
-    have_all_sent(0);
+    action = lose_descriptor;
+    let_client_send_all(0);
     RLRunLoopRun();
     assert_notes("1 run 2 3");
     ck_assert_int_eq(take_diagnostics(), 1);
@@ -273,13 +273,13 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-between");
     TCase *tcase = add_case(suite, "between", 20);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_loop_test(tcase, what_a_pass_would_do_happens_between_two_requests, 0,
+    tcase_add_loop_test(tcase, the_work_of_a_pass_is_done_between_two_requests, 0,
                         2 * (int)(sizeof between / sizeof *between));
-    tcase_add_test(tcase, clients_take_turns);
-    tcase_add_test(tcase, another_client_that_is_ready_comes_before_a_second_one_way_request);
-    tcase_add_test(tcase, many_one_way_requests_do_not_starve_others);
-    tcase_add_loop_test(tcase, a_run_for_one_source_handles_one, 0, 2);
-    tcase_add_loop_test(tcase, deadline_ends_the_run, 0, 2);
+    tcase_add_test(tcase, clients_with_queued_requests_take_turns);
+    tcase_add_test(tcase, a_ready_client_is_served_before_the_second_one_way_request_of_another);
+    tcase_add_test(tcase, many_one_way_requests_do_not_starve_a_descriptor);
+    tcase_add_loop_test(tcase, a_run_for_one_source_handles_one_request, 0, 2);
+    tcase_add_loop_test(tcase, the_deadline_of_a_run_is_checked_between_two_requests, 0, 2);
     tcase_add_test(tcase, a_closed_descriptor_is_reported_by_the_next_pass);
     return suite;
 }

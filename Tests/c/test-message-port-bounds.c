@@ -7,7 +7,7 @@
 enum { TO_KEEP = 5 };
 
 static RLMessagePortRequestRef kept[64];
-static int kept_count, told;
+static int kept_count, gone_count;
 static atomic_int next_number;
 
 /* A request with data carries its number: none may be lost, and they must arrive in order. */
@@ -58,19 +58,19 @@ static int passes_within(RLTimeInterval seconds)
 
 static void note_gone(RLMessagePortRequestRef request, UNUSED void *info)
 {
-    told++;
+    gone_count++;
     require(RLMessagePortRequestGetRemainingTime(request) == 0);
 }
 
 /* If a client's requests are taken over and not answered, the server reads no more of them than its capacity, but notices the
  * client's end. */
-START_TEST(requests_that_are_taken_over)
+START_TEST(unanswered_requests_are_bounded_by_count)
 {
     enum { CAPACITY = 8, SENT = 30 };
     int before = open_descriptors(), fd, released = 2;
     struct head head = request(0, INLINE);
     begin_keeping(CAPACITY, _i);
-    double limit = patience();
+    double limit = honest_time_limit();
     head.message = TO_KEEP;
     greet(fd = plain_socket());
     for (int count = 0; count < SENT; count++)
@@ -89,12 +89,12 @@ START_TEST(requests_that_are_taken_over)
     ck_assert_int_lt(passes_within(0.05), 10);
     for (int index = released; index < kept_count; index++)
         ck_assert(RLMessagePortRequestSetInvalidationCallBack(kept[index], note_gone, NULL));
-    ck_assert_int_eq(told, 0);
+    ck_assert_int_eq(gone_count, 0);
     close(fd);
-    while (told < CAPACITY + 3)
+    while (gone_count < CAPACITY + 3)
         turn();
     ck_assert(RLMessagePortRequestSetInvalidationCallBack(kept[released], note_gone, NULL));
-    ck_assert_int_eq(told, CAPACITY + 4);
+    ck_assert_int_eq(gone_count, CAPACITY + 4);
     ck_assert_int_lt(passes_within(0.05), 10);
     expect_kept(CAPACITY + 5);
     /* Requests that the client sent before its end are not lost. */
@@ -109,7 +109,7 @@ START_TEST(requests_that_are_taken_over)
 }
 END_TEST
 
-START_TEST(the_owner_is_told_when_other_users_are_disconnected)
+START_TEST(disconnecting_other_users_invalidates_their_requests)
 {
     struct head head = request(0, INLINE);
     begin_keeping(8, 1);
@@ -120,9 +120,9 @@ START_TEST(the_owner_is_told_when_other_users_are_disconnected)
     expect_kept(1);
     ck_assert(RLMessagePortRequestSetInvalidationCallBack(kept[0], note_gone, NULL));
     ck_assert(RLMessagePortSetAllowsOtherUsers(server.port, true));
-    ck_assert_int_eq(told, 0);
+    ck_assert_int_eq(gone_count, 0);
     ck_assert(RLMessagePortSetAllowsOtherUsers(server.port, false));
-    ck_assert_int_eq(told, 1);
+    ck_assert_int_eq(gone_count, 1);
     RLRelease(kept[0]);
     close(fd);
 }
@@ -142,7 +142,7 @@ static int32_t send_number(RLMessagePortRef remote, int32_t number, RLIndex size
 }
 
 /* The server keeps 64 MB of requests; after that, the client's time limit applies. */
-START_TEST(bytes_that_are_taken_over)
+START_TEST(unanswered_requests_are_bounded_by_size)
 {
     enum { SIZE = 8 << 20, MOST = 8 };
     begin_keeping(1024, 0);
@@ -165,7 +165,7 @@ START_TEST(bytes_that_are_taken_over)
 END_TEST
 
 /* Many small requests, most of which travel through shared memory. */
-START_TEST(small_requests_wait_while_others_are_kept)
+START_TEST(small_requests_wait_while_the_capacity_is_used_up)
 {
     enum { CAPACITY = 50, MANY = 3000 };
     begin_keeping(CAPACITY, 0);
@@ -239,7 +239,7 @@ static void *answer_kept(void *slowly)
     return NULL;
 }
 
-START_TEST(another_thread_answers_what_is_kept)
+START_TEST(another_thread_may_answer_kept_requests)
 {
     enum { MANY = 2000 };
     serve_again(_i ? keep_for_two : keep_for_thread, 0);
@@ -268,7 +268,7 @@ END_TEST
 /* ---- clients that send nothing ---- */
 
 /* The clients hold more descriptors than the server may have, at the requested port or at another one of its process. */
-START_TEST(silent_clients_when_descriptors_run_out)
+START_TEST(silent_clients_are_disconnected_when_descriptors_run_out)
 {
     enum { SILENT = 375, DESCRIPTORS = 256 };
     struct server other;
@@ -311,7 +311,7 @@ START_TEST(silent_clients_when_descriptors_run_out)
 END_TEST
 
 /* After 2 s such a client is disconnected when another one connects. */
-START_TEST(a_client_that_says_nothing)
+START_TEST(a_client_that_sends_nothing_is_disconnected)
 {
     char byte;
     int before = open_descriptors(), silent = plain_socket(), polite = plain_socket();
@@ -357,7 +357,7 @@ static bool gets_ring(int *fd)
     return true;
 }
 
-START_TEST(rings_for_256_clients)
+START_TEST(at_most_256_clients_have_rings)
 {
     enum { RINGS = 256 };
     int fds[RINGS + 2], before;
@@ -393,7 +393,7 @@ static void send_large(int fd, size_t length)
 }
 
 /* While one request is handled, the next one arrives; during the first, one of another client arrives as well. */
-static RLDataRef goes_on(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
+static RLDataRef provoke_next_request(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {
     struct head head = request(0, INLINE);
     if (id == TO_KEEP) {
@@ -413,9 +413,9 @@ static RLDataRef goes_on(UNUSED RLMessagePortRef local, int32_t id, RLDataRef da
 }
 
 /* After 32 small requests or 1 MB of one client, others have their turn: they are served then, or after the next such batch. */
-START_TEST(requests_without_pause)
+START_TEST(endless_requests_of_one_client_do_not_starve_another)
 {
-    serve_again(goes_on, 0);
+    serve_again(provoke_next_request, 0);
     greet(greedy = plain_socket());
     greet(other = plain_socket());
     if (_i)
@@ -436,14 +436,14 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "bounds", 40);
     tcase_add_checked_fixture(tcase, begin, finish);
     int users = peer_users();
-    tcase_add_loop_test(tcase, requests_that_are_taken_over, 0, users);
-    tcase_add_loop_test(tcase, the_owner_is_told_when_other_users_are_disconnected, 1, users);
-    tcase_add_test(tcase, bytes_that_are_taken_over);
-    tcase_add_test(tcase, small_requests_wait_while_others_are_kept);
-    tcase_add_loop_test(tcase, another_thread_answers_what_is_kept, 0, 2);
-    tcase_add_loop_test(tcase, silent_clients_when_descriptors_run_out, 0, 2 * users);
-    tcase_add_test(tcase, a_client_that_says_nothing);
-    tcase_add_test(tcase, rings_for_256_clients);
-    tcase_add_loop_test(tcase, requests_without_pause, 0, 2);
+    tcase_add_loop_test(tcase, unanswered_requests_are_bounded_by_count, 0, users);
+    tcase_add_loop_test(tcase, disconnecting_other_users_invalidates_their_requests, 1, users);
+    tcase_add_test(tcase, unanswered_requests_are_bounded_by_size);
+    tcase_add_test(tcase, small_requests_wait_while_the_capacity_is_used_up);
+    tcase_add_loop_test(tcase, another_thread_may_answer_kept_requests, 0, 2);
+    tcase_add_loop_test(tcase, silent_clients_are_disconnected_when_descriptors_run_out, 0, 2 * users);
+    tcase_add_test(tcase, a_client_that_sends_nothing_is_disconnected);
+    tcase_add_test(tcase, at_most_256_clients_have_rings);
+    tcase_add_loop_test(tcase, endless_requests_of_one_client_do_not_starve_another, 0, 2);
     return suite;
 }

@@ -34,7 +34,7 @@ static void serve_forever(int claimed)
     }
 }
 
-START_TEST(killed_at_random_moments)
+START_TEST(a_server_killed_at_any_moment_frees_its_name)
 {
     unsigned seed = 7;
     int asked = 0, connected = 0;
@@ -99,7 +99,7 @@ static void contend(int fd)
     }
 }
 
-START_TEST(a_name_has_one_owner)
+START_TEST(a_contended_name_has_one_owner)
 {
     unsigned seed = 11;
     char path[128];
@@ -163,12 +163,12 @@ static RLMessagePortRef connect_to_new(pid_t *child)
 static int32_t ask_without_reply(RLMessagePortRef port) { return ask(port, 1, "x", 30, NULL, NULL); }
 static int32_t ask_and_wait(RLMessagePortRef port) { return ask(port, 1, "x", 30, MODE, NULL); }
 static int32_t ask_alone(RLMessagePortRef port) { return ask(port, 1, "x", 30, kRLMessagePortPrivateReplyMode, NULL); }
-static int32_t ask_and_go_on(RLMessagePortRef port)
+static int32_t ask_async(RLMessagePortRef port)
 {
     return RLMessagePortSendRequestAsync(port, 1, NULL, 1, 30, MODE, count_reply, NULL);
 }
 
-static int32_t (*const ways[])(RLMessagePortRef) = {ask_without_reply, ask_and_wait, ask_alone, ask_and_go_on};
+static int32_t (*const ways[])(RLMessagePortRef) = {ask_without_reply, ask_and_wait, ask_alone, ask_async};
 
 /* The result is not "the server went away before replying", so the request may safely be sent to another server. */
 START_TEST(request_to_a_dead_server_was_not_sent)
@@ -265,7 +265,7 @@ START_TEST(mutual_requests_do_not_block_each_other)
 }
 END_TEST
 
-static int told[2], replies;
+static int may_run[2], replies;
 static int32_t results[4];
 
 static RLDataRef die_at_second(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
@@ -275,13 +275,13 @@ static RLDataRef die_at_second(UNUSED RLMessagePortRef local, int32_t id, RLData
     return RLRetain(data);
 }
 
-static void serve_when_told(int ready)
+static void serve_when_released(int ready)
 {
     struct server server;
     char byte;
     serve(&server, NAME, die_at_second, NULL);
     say_ready(ready);
-    require(read(told[0], &byte, 1) == 1);
+    require(read(may_run[0], &byte, 1) == 1);
     RLRunLoopRun();
 }
 
@@ -297,14 +297,14 @@ START_TEST(reply_arrives_although_the_server_died_since)
 {
     int ready;
     siginfo_t end;
-    ck_assert_int_eq(pipe(told), 0);
-    pid_t child = start_server_process(serve_when_told, &ready);
+    ck_assert_int_eq(pipe(may_run), 0);
+    pid_t child = start_server_process(serve_when_released, &ready);
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
     ck_assert_ptr_nonnull(remote);
     for (intptr_t id = 1; id <= 3; id++)
         ck_assert_int_eq(
             RLMessagePortSendRequestAsync(remote, (int32_t)id, NULL, 20, 1e9, MODE, keep_result, (void *)id), 0);
-    ck_assert_int_eq(write(told[1], "x", 1), 1);
+    ck_assert_int_eq(write(may_run[1], "x", 1), 1);
     ck_assert_int_eq(waitid(P_PID, (id_t)child, &end, WEXITED | WNOWAIT), 0);
     while (replies < 3)
         RLRunLoopRunInMode(MODE, 1e10, true);
@@ -321,8 +321,8 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-crash");
     TCase *tcase = add_case(suite, "crash", 120);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_test(tcase, killed_at_random_moments);
-    tcase_add_test(tcase, a_name_has_one_owner);
+    tcase_add_test(tcase, a_server_killed_at_any_moment_frees_its_name);
+    tcase_add_test(tcase, a_contended_name_has_one_owner);
     tcase_add_loop_test(tcase, request_to_a_dead_server_was_not_sent, 0, (int)(sizeof ways / sizeof *ways));
     tcase_add_test(tcase, a_new_remote_port_reaches_the_new_server);
     tcase_add_test(tcase, reply_arrives_although_the_server_died_since);

@@ -81,7 +81,7 @@ static void exchange(RLStringRef own, RLStringRef other, const struct plan *plan
     end_server(&server);
 }
 
-START_TEST(both_send_at_once)
+START_TEST(two_processes_may_send_each_other_large_requests_at_once)
 {
     int first[2], second[2];
     require(pipe(first) == 0 && pipe(second) == 0);
@@ -133,7 +133,7 @@ static void serve_nothing(int ready)
 
 /* While the server's thread waits for another process, a client can send no more than 16 MB and one request. These are still
  * delivered if the client is gone before the loop runs (_i is 1). In the last case the port is gone before, too. */
-START_TEST(no_more_than_the_limit)
+START_TEST(requests_received_ahead_are_limited)
 {
     int ready, counts[2];
     int32_t count;
@@ -196,7 +196,7 @@ static void *serve_too(void *info)
 }
 
 /* One of the loops receives ahead, because its thread waits for another process; the other loop continues to serve. */
-START_TEST(a_port_that_two_loops_serve)
+START_TEST(a_second_loop_serves_while_the_first_receives_ahead)
 {
     int ready;
     struct server server;
@@ -232,8 +232,9 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-crossing");
     TCase *tcase = add_case(suite, "crossing", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_loop_test(tcase, both_send_at_once, 0, sizeof plans / sizeof *plans);
-    tcase_add_loop_test(tcase, no_more_than_the_limit, 0, 3);
-    tcase_add_test(tcase, a_port_that_two_loops_serve);
+    tcase_add_loop_test(tcase, two_processes_may_send_each_other_large_requests_at_once, 0,
+                        sizeof plans / sizeof *plans);
+    tcase_add_loop_test(tcase, requests_received_ahead_are_limited, 0, 3);
+    tcase_add_test(tcase, a_second_loop_serves_while_the_first_receives_ahead);
     return suite;
 }

@@ -27,9 +27,9 @@ static void move_to_other_mode(void)
 
 START_TEST(requests_follow_the_port_into_another_mode)
 {
-    deed = move_to_other_mode;
+    action = move_to_other_mode;
     is_one_way = _i;
-    have_all_sent(0);
+    let_client_send_all(0);
     RLRunLoopRun();
     join_thread(stopper);
     assert_notes("1");
@@ -50,11 +50,11 @@ static int first_pipe(UNUSED void *info) { return pair[0]; }
 static void *take_out_while_waiting(UNUSED void *info)
 {
     int before = atomic_load(&answered);
-    have_sent(0, 1);
+    let_client_send(0, 1);
     await_count(&answered, before + 1);
     await_waiting(main_loop);
     RLRunLoopRemoveSource(main_loop, server.source, MODE);
-    have_sent(0, 1);
+    let_client_send(0, 1);
     require(write(pair[1], "x", 1) == 1);
     return NULL;
 }
@@ -92,18 +92,18 @@ static void say_waited(UNUSED RLRunLoopObserverRef which, UNUSED RLRunLoopActivi
 static void *observe_while_waiting(UNUSED void *info)
 {
     int before = atomic_load(&answered);
-    have_sent(0, 1);
+    let_client_send(0, 1);
     await_count(&answered, before + 1);
     await_waiting(main_loop);
     observer = make_observer(kRLRunLoopAfterWaiting, true, 0, say_waited, NULL);
     RLRunLoopAddObserver(main_loop, observer, MODE);
     missing = 0;
-    have_sent(0, 1);
+    let_client_send(0, 1);
     return NULL;
 }
 
 /* An observer is added while the loop sleeps after an answer. It may also remove the port from the mode. */
-START_TEST(an_observer_added_during_the_sleep_is_notified_of_its_end)
+START_TEST(an_observer_added_while_the_loop_sleeps_is_notified_of_the_wake_up)
 {
     missing = 1;
     takes_port_out = _i;
@@ -129,14 +129,14 @@ static void have_descriptors_again(void)
 /* The server is out of descriptors when a new client connects. Once it has descriptors again, another client keeps it busy. */
 START_TEST(a_client_that_could_not_be_accepted_is_accepted_later)
 {
-    have_sent(2, 1);
-    have_sent(0, 9);
+    let_client_send(2, 1);
+    let_client_send(0, 9);
     int next = dup(0);
     close(next);
     getrlimit(RLIMIT_NOFILE, &usual);
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &(struct rlimit){(rlim_t)next, usual.rlim_max}), 0);
-    deed = have_descriptors_again;
-    deed_of = 2;
+    action = have_descriptors_again;
+    action_request = 2;
     RLRunLoopRun();
     ck_assert_ptr_nonnull(strstr(notes, "21"));
     ck_assert_msg(strstr(notes, "21") < strstr(notes, "9"), "%s", notes);
@@ -150,7 +150,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_loop_test(tcase, requests_follow_the_port_into_another_mode, 0, 2);
     tcase_add_test(tcase, requests_follow_a_port_that_another_thread_moves);
-    tcase_add_loop_test(tcase, an_observer_added_during_the_sleep_is_notified_of_its_end, 0, 2);
+    tcase_add_loop_test(tcase, an_observer_added_while_the_loop_sleeps_is_notified_of_the_wake_up, 0, 2);
     tcase_add_test(tcase, a_client_that_could_not_be_accepted_is_accepted_later);
     return suite;
 }

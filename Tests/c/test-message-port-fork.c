@@ -30,7 +30,7 @@ static RLDataRef answer(UNUSED RLMessagePortRef port, UNUSED int32_t id, RLDataR
     return (RLDataRef)RLRetain(data);
 }
 
-START_TEST(the_thread_forks_in_a_function_of_the_context)
+START_TEST(a_context_callback_may_fork)
 {
     RLMessagePortContext context = {.retain = retain_and_fork, .release = release_and_fork};
     RLMessagePortRef port = RLMessagePortCreateLocal(NULL, NAME, answer, &context, NULL);
@@ -57,7 +57,7 @@ END_TEST
 
 /* -- A fork while another thread invalidates a port -------------------------------------------------------------------------------- */
 enum { CLIENTS = 3 };
-static gate in_callback, may_go_on;
+static gate in_callback, may_continue;
 static RLMessagePortRequestRef taken[CLIENTS];
 static int requests;
 
@@ -73,7 +73,7 @@ static int open_sockets(void)
 static void wait_in_callback(UNUSED RLMessagePortRequestRef request, UNUSED void *info)
 {
     gate_open(&in_callback);
-    gate_pass(&may_go_on);
+    gate_pass(&may_continue);
 }
 
 static RLDataRef take_over(RLMessagePortRef port, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
@@ -110,12 +110,12 @@ static void look_in_child(UNUSED void *info)
     end_server(&server);
 }
 
-START_TEST(a_port_that_another_thread_invalidates_leaves_no_descriptor_in_the_child)
+START_TEST(a_port_invalidated_during_a_fork_leaves_no_descriptor_in_the_child)
 {
     pid_t clients[CLIENTS];
     int ready[2];
     gate_init(&in_callback);
-    gate_init(&may_go_on);
+    gate_init(&may_continue);
     make_pipe(ready);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i] = fork_child();
@@ -134,7 +134,7 @@ START_TEST(a_port_that_another_thread_invalidates_leaves_no_descriptor_in_the_ch
     for (int i = 0; i < CLIENTS; i++) {
         gate_pass(&in_callback);
         ck_assert_int_eq(run_in_child(look_in_child, NULL), 0);
-        gate_open(&may_go_on);
+        gate_open(&may_continue);
     }
     join_thread(thread);
     for (int i = 0; i < CLIENTS; i++)
@@ -155,7 +155,7 @@ static bool is_socket(int fd)
 static void stop_here(void)
 {
     gate_open(&in_callback);
-    gate_pass(&may_go_on);
+    gate_pass(&may_continue);
 }
 
 /* Takes precedence over libc's, which the library calls. */
@@ -229,7 +229,7 @@ static void fork_beside_stopped(void)
     pthread_t forking = start_thread(fork_meanwhile, NULL);
     while (!has_forked && !forker_sleeps())
         sched_yield();
-    gate_open(&may_go_on);
+    gate_open(&may_continue);
     join_thread(forking);
 }
 
@@ -249,7 +249,7 @@ static pid_t start_client(void)
 static void fork_while_stopped(void *(*serve)(void *), atomic_bool *stops)
 {
     gate_init(&in_callback);
-    gate_init(&may_go_on);
+    gate_init(&may_continue);
     pthread_t thread = start_thread(serve, NULL);
     gate_pass(&in_callback);
     *stops = true;
@@ -261,7 +261,7 @@ static void fork_while_stopped(void *(*serve)(void *), atomic_bool *stops)
 }
 
 /* If the child had the connection, the client would not notice the end of the server until the child ends. */
-START_TEST(a_client_that_another_thread_accepts_is_not_in_the_child)
+START_TEST(a_client_accepted_during_a_fork_is_not_connected_to_the_child)
 {
     fork_while_stopped(serve_one, &stops_after_accept);
 }
@@ -278,7 +278,7 @@ static void *serve_until_closed(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_connection_that_another_thread_closes_is_not_in_the_child)
+START_TEST(a_connection_closed_during_a_fork_is_not_open_in_the_child)
 {
     fork_while_stopped(serve_until_closed, &stops_before_close);
 }
@@ -289,9 +289,9 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-fork");
     TCase *tcase = add_case(suite, "fork", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_loop_test(tcase, the_thread_forks_in_a_function_of_the_context, 2, 4);
-    tcase_add_test(tcase, a_port_that_another_thread_invalidates_leaves_no_descriptor_in_the_child);
-    tcase_add_test(tcase, a_client_that_another_thread_accepts_is_not_in_the_child);
-    tcase_add_test(tcase, a_connection_that_another_thread_closes_is_not_in_the_child);
+    tcase_add_loop_test(tcase, a_context_callback_may_fork, 2, 4);
+    tcase_add_test(tcase, a_port_invalidated_during_a_fork_leaves_no_descriptor_in_the_child);
+    tcase_add_test(tcase, a_client_accepted_during_a_fork_is_not_connected_to_the_child);
+    tcase_add_test(tcase, a_connection_closed_during_a_fork_is_not_open_in_the_child);
     return suite;
 }

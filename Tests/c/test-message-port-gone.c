@@ -9,16 +9,16 @@ static RLMessagePortRequestRef taken;
 static bool one_way;
 
 static int notified;
-static RLMessagePortRequestRef told_request;
-static pthread_t told_thread;
+static RLMessagePortRequestRef notified_request;
+static pthread_t notified_thread;
 
 static void on_gone(RLMessagePortRequestRef request, void *info)
 {
     require(info == &notified);
     require(RLMessagePortRequestGetRemainingTime(request) == (one_way ? INFINITY : 0));
     notified++;
-    told_request = request;
-    told_thread = pthread_self();
+    notified_request = request;
+    notified_thread = pthread_self();
     RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
@@ -88,7 +88,7 @@ static void kill_client(void)
     require(waitpid(child, NULL, 0) == child);
 }
 
-START_TEST(a_killed_client_waits_no_more)
+START_TEST(a_request_of_a_killed_client_has_no_remaining_time)
 {
     start_client();
     kill_client();
@@ -106,8 +106,8 @@ START_TEST(the_end_of_a_client_is_reported_once)
     kill_client();
     while (notified == 0)
         RLRunLoopRunInMode(MODE, 20, false);
-    ck_assert_ptr_eq(told_request, taken);
-    ck_assert(pthread_equal(told_thread, pthread_self()));
+    ck_assert_ptr_eq(notified_request, taken);
+    ck_assert(pthread_equal(notified_thread, pthread_self()));
     ck_assert(RLMessagePortRequestReply(taken, NULL)); /* has no effect */
     RLRelease(taken);
     RLMessagePortInvalidate(server.port);
@@ -134,7 +134,7 @@ static void release_request(RLMessagePortRequestRef request, void *info)
     taken = NULL;
 }
 
-START_TEST(the_callback_may_release_the_request)
+START_TEST(the_invalidation_callback_may_release_the_request)
 {
     start_client();
     ck_assert(RLMessagePortRequestSetInvalidationCallBack(taken, release_request, &notified));
@@ -145,7 +145,7 @@ START_TEST(the_callback_may_release_the_request)
 }
 END_TEST
 
-START_TEST(a_callback_set_too_late_is_called_at_once)
+START_TEST(a_callback_set_after_the_end_of_the_port_is_called_at_once)
 {
     start_client();
     RLMessagePortInvalidate(server.port);
@@ -206,21 +206,21 @@ static void *invalidate_remote(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(the_end_of_a_remote_port_in_this_process_is_reported_on_the_thread_that_ends_it)
+START_TEST(invalidating_a_remote_port_calls_back_on_the_invalidating_thread)
 {
     ask_here();
     watch_taken();
     pthread_t thread = start_thread(invalidate_remote, NULL);
     join_thread(thread);
     ck_assert_int_eq(notified, 1);
-    ck_assert(pthread_equal(told_thread, thread));
-    ck_assert_ptr_eq(told_request, taken);
+    ck_assert(pthread_equal(notified_thread, thread));
+    ck_assert_ptr_eq(notified_request, taken);
     RLRelease(taken);
     RLRelease(remote);
 }
 END_TEST
 
-START_TEST(the_end_of_both_is_reported_once)
+START_TEST(the_end_of_both_ports_is_reported_once)
 {
     ask_here();
     watch_taken();
@@ -234,7 +234,7 @@ START_TEST(the_end_of_both_is_reported_once)
 }
 END_TEST
 
-START_TEST(an_answered_request_has_no_sender)
+START_TEST(an_answered_request_ignores_the_end_of_its_sender)
 {
     ask_here();
     watch_taken();
@@ -259,7 +259,7 @@ START_TEST(a_released_request_does_not_call_back)
 }
 END_TEST
 
-START_TEST(the_callback_can_be_replaced_and_removed)
+START_TEST(the_invalidation_callback_can_be_replaced_and_removed)
 {
     int first = 0, second = 0;
     ask_here();
@@ -285,7 +285,7 @@ static void end_in_child(UNUSED void *info)
     child_assert(notified == 0);
 }
 
-START_TEST(no_callback_is_called_in_the_child_of_a_fork)
+START_TEST(no_invalidation_callback_is_called_in_the_child_of_a_fork)
 {
     if (_i)
         start_client();
@@ -305,7 +305,7 @@ START_TEST(no_callback_is_called_in_the_child_of_a_fork)
 }
 END_TEST
 
-START_TEST(null_for_a_request_is_reported)
+START_TEST(misuse_of_request_invalidation_callbacks_is_reported)
 {
     ck_assert(!RLMessagePortRequestSetInvalidationCallBack(NULL, on_gone, &notified));
     assert_misuse("RLMessagePortRequestSetInvalidationCallBack", "request", NULL);
@@ -338,7 +338,7 @@ static void *answer_in_a_race(UNUSED void *info)
 }
 
 /* Setting the callback, answering, the last release and the end of the sender coincide. */
-START_TEST(callback_answer_release_and_end_may_coincide)
+START_TEST(a_request_may_be_answered_released_and_invalidated_at_once)
 {
     gate_init(&race_begins);
     gate_init(&race_is_over);
@@ -366,20 +366,20 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-gone");
     TCase *tcase = add_case(suite, "gone", 30);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_killed_client_waits_no_more);
+    tcase_add_test(tcase, a_request_of_a_killed_client_has_no_remaining_time);
     tcase_add_test(tcase, the_end_of_a_client_is_reported_once);
     tcase_add_test(tcase, the_end_of_a_client_that_wants_no_reply_is_reported);
-    tcase_add_test(tcase, the_callback_may_release_the_request);
-    tcase_add_test(tcase, a_callback_set_too_late_is_called_at_once);
+    tcase_add_test(tcase, the_invalidation_callback_may_release_the_request);
+    tcase_add_test(tcase, a_callback_set_after_the_end_of_the_port_is_called_at_once);
     tcase_add_test(tcase, a_callback_set_after_the_end_of_the_client_is_called_at_once);
     tcase_add_test(tcase, the_end_of_the_local_port_is_reported);
-    tcase_add_test(tcase, the_end_of_a_remote_port_in_this_process_is_reported_on_the_thread_that_ends_it);
-    tcase_add_test(tcase, the_end_of_both_is_reported_once);
-    tcase_add_test(tcase, an_answered_request_has_no_sender);
+    tcase_add_test(tcase, invalidating_a_remote_port_calls_back_on_the_invalidating_thread);
+    tcase_add_test(tcase, the_end_of_both_ports_is_reported_once);
+    tcase_add_test(tcase, an_answered_request_ignores_the_end_of_its_sender);
     tcase_add_test(tcase, a_released_request_does_not_call_back);
-    tcase_add_loop_test(tcase, the_callback_can_be_replaced_and_removed, 0, 3);
-    tcase_add_loop_test(tcase, no_callback_is_called_in_the_child_of_a_fork, 0, 2);
-    tcase_add_test(tcase, null_for_a_request_is_reported);
-    tcase_add_test(tcase, callback_answer_release_and_end_may_coincide);
+    tcase_add_loop_test(tcase, the_invalidation_callback_can_be_replaced_and_removed, 0, 3);
+    tcase_add_loop_test(tcase, no_invalidation_callback_is_called_in_the_child_of_a_fork, 0, 2);
+    tcase_add_test(tcase, misuse_of_request_invalidation_callbacks_is_reported);
+    tcase_add_test(tcase, a_request_may_be_answered_released_and_invalidated_at_once);
     return suite;
 }

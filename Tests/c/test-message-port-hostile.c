@@ -119,7 +119,7 @@ START_TEST(invalid_pieces_disconnect)
 END_TEST
 
 /* Neither an incomplete payload nor an abandoned one becomes a request. */
-START_TEST(pieces_that_do_not_come)
+START_TEST(incomplete_payloads_are_not_delivered)
 {
     int before = open_descriptors(), calls_before = calls, fd = begin_pieces(100000, 50000);
     struct head head = {.magic = MAGIC, .kind = ABANDONED, .deadline = ~0ull};
@@ -141,7 +141,7 @@ START_TEST(pieces_that_do_not_come)
 END_TEST
 
 /* Sending one byte at a time is slow for the sender, but others are served in between. */
-START_TEST(tiny_pieces)
+START_TEST(tiny_pieces_do_not_starve_other_clients)
 {
     enum { LENGTH = 40000 };
     struct head head;
@@ -164,7 +164,7 @@ START_TEST(tiny_pieces)
 END_TEST
 
 /* A server accepts no descriptors. Linux before 6.16 cannot refuse them, so there a client that sends one is disconnected. */
-START_TEST(descriptors_are_refused)
+START_TEST(descriptors_passed_by_clients_are_refused)
 {
     int before = open_descriptors(), ends[2], pair[2];
     make_pipe(ends);
@@ -255,7 +255,7 @@ START_TEST(random_packets_harm_no_other_client)
 }
 END_TEST
 
-START_TEST(a_thousand_silent_clients)
+START_TEST(a_thousand_silent_clients_do_not_block_others)
 {
     enum { MANY = 1000 };
     static int silent[MANY];
@@ -303,7 +303,7 @@ START_TEST(a_server_out_of_descriptors_does_not_spin)
 END_TEST
 
 /* A client sends requests and never reads. Its replies wait, and after a number of them the server stops reading its requests. */
-START_TEST(a_client_that_does_not_read)
+START_TEST(the_server_stops_reading_a_client_that_does_not_read)
 {
     static char packet[sizeof(struct head) + 20000];
     struct head head = request(20000, INLINE);
@@ -358,7 +358,7 @@ static void nonsense_process(int ready)
     unlink(victim_address.sun_path);
 }
 
-START_TEST(a_server_that_sends_invalid_replies)
+START_TEST(invalid_replies_close_the_connection)
 {
     static const struct head answers[] = {
         {.kind = REPLY, .location = INLINE, .id = 1, .length = 1ull << 40},
@@ -395,14 +395,14 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, invalid_frames_disconnect);
     tcase_add_test(tcase, missing_or_wrong_handshake_disconnects);
     tcase_add_test(tcase, invalid_pieces_disconnect);
-    tcase_add_test(tcase, pieces_that_do_not_come);
-    tcase_add_test(tcase, tiny_pieces);
-    tcase_add_test(tcase, descriptors_are_refused);
+    tcase_add_test(tcase, incomplete_payloads_are_not_delivered);
+    tcase_add_test(tcase, tiny_pieces_do_not_starve_other_clients);
+    tcase_add_test(tcase, descriptors_passed_by_clients_are_refused);
     tcase_add_test(tcase, claimed_lengths_allocate_no_memory);
     tcase_add_test(tcase, random_packets_harm_no_other_client);
-    tcase_add_test(tcase, a_thousand_silent_clients);
+    tcase_add_test(tcase, a_thousand_silent_clients_do_not_block_others);
     tcase_add_test(tcase, a_server_out_of_descriptors_does_not_spin);
-    tcase_add_test(tcase, a_client_that_does_not_read);
-    tcase_add_loop_test(tcase, a_server_that_sends_invalid_replies, 0, 9);
+    tcase_add_test(tcase, the_server_stops_reading_a_client_that_does_not_read);
+    tcase_add_loop_test(tcase, invalid_replies_close_the_connection, 0, 9);
     return suite;
 }

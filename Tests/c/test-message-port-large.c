@@ -86,7 +86,7 @@ static void ask_with(int32_t id, RLIndex size)
     RLRelease(data);
 }
 
-START_TEST(large_and_small_ones_keep_their_order)
+START_TEST(large_and_small_requests_keep_their_order)
 {
     static const RLIndex sizes[] = {
         64, INLINE_LIMIT, INLINE_LIMIT + 1, PIECE_LIMIT, PIECE_LIMIT + 1, LARGE, 2 * PIECE_LIMIT, HUGE_SIZE, 1, 64, 64,
@@ -112,7 +112,7 @@ static void count_reply(UNUSED RLMessagePortRef port, int32_t result, RLDataRef 
 }
 
 /* Both ends send at the same time: a client that waits for room reads replies meanwhile. */
-START_TEST(requests_and_replies_cross)
+START_TEST(large_requests_and_replies_may_cross)
 {
     enum { MANY = 20 };
     int replies = 0;
@@ -146,7 +146,7 @@ static int sockets_with_buffer(long wanted)
 }
 
 /* The send buffer becomes 1 MiB, or what the system allows; the kernel doubles the number. */
-START_TEST(a_large_request_makes_room_in_the_socket)
+START_TEST(the_first_large_request_enlarges_the_socket_buffer)
 {
     long most = 0;
     FILE *file = fopen("/proc/sys/net/core/wmem_max", "r");
@@ -171,7 +171,7 @@ static long page_faults(void)
 }
 
 /* Payload after payload uses the same memory, since new pages cost more than copying their bytes. */
-START_TEST(memory_is_used_again)
+START_TEST(large_payloads_reuse_memory)
 {
     enum { MANY = 40, SIZE = 1 << 20, PAGES = SIZE / 4096 };
     static uint8_t bytes[SIZE];
@@ -206,7 +206,7 @@ static void *send_some(void *info)
     return NULL;
 }
 
-START_TEST(threads_send_in_turn)
+START_TEST(several_threads_send_large_requests_over_one_port)
 {
     enum { THREADS = 4 };
     pthread_t threads[THREADS];
@@ -221,7 +221,7 @@ START_TEST(threads_send_in_turn)
 END_TEST
 
 /* Even without a time limit to wait, a large request is sent completely if the server reads. */
-START_TEST(a_request_without_time_to_wait)
+START_TEST(a_large_request_with_a_send_timeout_of_0_is_sent_completely)
 {
     int sent = 0;
     pid_t child = begin_with(echo_only);
@@ -237,7 +237,7 @@ START_TEST(a_request_without_time_to_wait)
 END_TEST
 
 /* What was begun before the server stopped is abandoned, after at least 50 ms, and the server never learns of it. */
-START_TEST(a_server_that_does_not_read)
+START_TEST(a_large_request_to_a_server_that_does_not_read_is_abandoned)
 {
     pid_t child = begin_with(check_and_echo);
     ask_with(0, 64);
@@ -260,7 +260,7 @@ END_TEST
 
 /* A request that wants a reply is partly sent when its time is over. The server receives it nevertheless when it reads again, and
  * until then there is no room for other requests. */
-START_TEST(a_large_request_whose_time_is_over)
+START_TEST(a_partly_sent_request_is_completed_after_its_timeout)
 {
     RLDataRef data = data_of(1, HUGE_SIZE);
     pid_t child = begin_with(check_and_echo);
@@ -288,7 +288,7 @@ static void *kill_later(void *info)
 }
 
 /* The server dies when it has received part of a request. */
-START_TEST(a_server_that_dies)
+START_TEST(a_server_killed_while_receiving_a_large_request_ends_the_send)
 {
     pid_t child = begin_with(echo_only);
     ask_with(0, 64);
@@ -329,7 +329,7 @@ static void ignore(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNUSED R
 
 /* The server dies with part of a one-way request received, while replies to other requests are unread, and have to be read first.
  * Whether some are unread at that moment is up to the kernel, hence several rounds. */
-START_TEST(a_server_that_dies_after_replies)
+START_TEST(a_server_killed_after_sending_replies_ends_the_send)
 {
     RLDataRef small = data_of(1, 1), large = data_of(1, 4 * HUGE_SIZE);
     for (int round = 0; round < 5; round++) {
@@ -379,13 +379,13 @@ static void flooding_server(int ready)
 }
 
 /* A hostile server sends an endless stream of replies that nothing waits for: the client's time limit must hold. */
-START_TEST(replies_that_nothing_waits_for)
+START_TEST(endless_unexpected_replies_do_not_delay_the_timeout)
 {
     int ready;
     double best = HUGE_VAL;
     peer_user = _i / 2 ? OTHER_USER : 0;
     serve_peers(echo);
-    double limit = patience();
+    double limit = honest_time_limit();
     flood_kind = _i % 2 ? PIECES : INLINE;
     pid_t child = start_server_process(flooding_server, &ready);
     remote = remote_of_victim();
@@ -407,16 +407,16 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-large");
     TCase *tcase = add_case(suite, "large", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_test(tcase, large_and_small_ones_keep_their_order);
-    tcase_add_test(tcase, requests_and_replies_cross);
-    tcase_add_test(tcase, a_large_request_makes_room_in_the_socket);
-    tcase_add_test(tcase, memory_is_used_again);
-    tcase_add_test(tcase, threads_send_in_turn);
-    tcase_add_test(tcase, a_request_without_time_to_wait);
-    tcase_add_test(tcase, a_server_that_does_not_read);
-    tcase_add_test(tcase, a_large_request_whose_time_is_over);
-    tcase_add_loop_test(tcase, a_server_that_dies, 0, 3);
-    tcase_add_test(tcase, a_server_that_dies_after_replies);
-    tcase_add_loop_test(tcase, replies_that_nothing_waits_for, 0, 2 * peer_users());
+    tcase_add_test(tcase, large_and_small_requests_keep_their_order);
+    tcase_add_test(tcase, large_requests_and_replies_may_cross);
+    tcase_add_test(tcase, the_first_large_request_enlarges_the_socket_buffer);
+    tcase_add_test(tcase, large_payloads_reuse_memory);
+    tcase_add_test(tcase, several_threads_send_large_requests_over_one_port);
+    tcase_add_test(tcase, a_large_request_with_a_send_timeout_of_0_is_sent_completely);
+    tcase_add_test(tcase, a_large_request_to_a_server_that_does_not_read_is_abandoned);
+    tcase_add_test(tcase, a_partly_sent_request_is_completed_after_its_timeout);
+    tcase_add_loop_test(tcase, a_server_killed_while_receiving_a_large_request_ends_the_send, 0, 3);
+    tcase_add_test(tcase, a_server_killed_after_sending_replies_ends_the_send);
+    tcase_add_loop_test(tcase, endless_unexpected_replies_do_not_delay_the_timeout, 0, 2 * peer_users());
     return suite;
 }

@@ -97,7 +97,7 @@ START_TEST(callback_receives_the_reply)
 }
 END_TEST
 
-START_TEST(the_mode_is_not_empty_until_the_reply)
+START_TEST(a_pending_request_keeps_its_mode_from_being_empty)
 {
     struct later later = {0};
     RLRunLoopMode mode = RLSTR("later");
@@ -113,7 +113,7 @@ START_TEST(the_mode_is_not_empty_until_the_reply)
 }
 END_TEST
 
-START_TEST(no_reply_in_time)
+START_TEST(a_missing_reply_is_a_timeout)
 {
     struct later later = {.ends_run = true};
     ck_assert_int_eq(send_async(1, "abc", 0.05, MODE, &later), kRLMessagePortSuccess);
@@ -138,7 +138,7 @@ START_TEST(a_dropped_request_is_reported_to_its_sender)
 }
 END_TEST
 
-START_TEST(many_requests_are_answered_in_another_order)
+START_TEST(requests_may_be_answered_in_any_order)
 {
     struct later later[20] = {{0}};
     for (int index = 0; index < 20; index++)
@@ -155,7 +155,7 @@ START_TEST(many_requests_are_answered_in_another_order)
 }
 END_TEST
 
-START_TEST(the_end_of_the_port_is_reported)
+START_TEST(the_end_of_the_server_is_reported_to_pending_requests)
 {
     struct later later = {0};
     ck_assert_int_eq(send_async(1, "x", 1e9, MODE, &later), kRLMessagePortSuccess);
@@ -172,7 +172,7 @@ START_TEST(the_end_of_the_port_is_reported)
 }
 END_TEST
 
-START_TEST(released_port_lives_until_the_reply)
+START_TEST(a_released_port_lives_until_the_reply)
 {
     struct later later = {.ends_run = true};
     ck_assert_int_eq(send_async(0, "abc", 20, MODE, &later), kRLMessagePortSuccess);
@@ -201,7 +201,7 @@ static void start_answering(UNUSED RLRunLoopTimerRef timer, void *info)
         *(pthread_t *)info = start_thread(answer_kept, NULL);
 }
 
-START_TEST(a_request_answered_by_another_thread)
+START_TEST(another_thread_may_answer_a_request)
 {
     pthread_t thread;
     RLDataRef reply = NULL;
@@ -222,7 +222,7 @@ static void *answer_twice(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(only_one_answer_counts)
+START_TEST(a_second_answer_is_reported_as_misuse)
 {
     struct later later = {.ends_run = true};
     ck_assert_int_eq(send_async(1, "x", 20, MODE, &later), kRLMessagePortSuccess);
@@ -252,7 +252,7 @@ static void make_timers(UNUSED RLMessagePortRef port, UNUSED int32_t result, UNU
 
 /* New timers may reuse the memory of the request's own timer, which is released before the callback and must not be released
  * again after it. */
-START_TEST(timers_that_the_callback_creates_stay)
+START_TEST(timers_created_by_the_reply_callback_stay_valid)
 {
     RLRunLoopTimerRef timers[MADE];
     RLDataRef data = text_data("x");
@@ -276,15 +276,15 @@ Suite *suite_under_test(void)
     TCase *both[] = {process, local};
     for (int index = 0; index < 2; index++) {
         tcase_add_test(both[index], callback_receives_the_reply);
-        tcase_add_test(both[index], the_mode_is_not_empty_until_the_reply);
-        tcase_add_test(both[index], no_reply_in_time);
+        tcase_add_test(both[index], a_pending_request_keeps_its_mode_from_being_empty);
+        tcase_add_test(both[index], a_missing_reply_is_a_timeout);
         tcase_add_test(both[index], a_dropped_request_is_reported_to_its_sender);
-        tcase_add_test(both[index], many_requests_are_answered_in_another_order);
-        tcase_add_test(both[index], the_end_of_the_port_is_reported);
-        tcase_add_test(both[index], timers_that_the_callback_creates_stay);
-        tcase_add_test(both[index], released_port_lives_until_the_reply);
+        tcase_add_test(both[index], requests_may_be_answered_in_any_order);
+        tcase_add_test(both[index], the_end_of_the_server_is_reported_to_pending_requests);
+        tcase_add_test(both[index], timers_created_by_the_reply_callback_stay_valid);
+        tcase_add_test(both[index], a_released_port_lives_until_the_reply);
     }
-    tcase_add_test(local, a_request_answered_by_another_thread);
-    tcase_add_test(local, only_one_answer_counts);
+    tcase_add_test(local, another_thread_may_answer_a_request);
+    tcase_add_test(local, a_second_answer_is_reported_as_misuse);
     return suite;
 }

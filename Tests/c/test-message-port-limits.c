@@ -96,7 +96,7 @@ static void expect(int32_t result, int32_t id, RLIndex size)
 
 /* Large data needs neither files nor descriptors, at either end. The shared memory for many small requests does, and the ports do
  * without it. */
-START_TEST(large_files_are_forbidden)
+START_TEST(ports_work_when_large_files_are_forbidden)
 {
     begin();
     if (_i)
@@ -111,7 +111,7 @@ START_TEST(large_files_are_forbidden)
 }
 END_TEST
 
-START_TEST(out_of_descriptors)
+START_TEST(ports_work_without_free_descriptors)
 {
     begin();
     expect(kRLMessagePortSuccess, 0, 64);
@@ -138,7 +138,7 @@ static void expect_too_large(void)
     ck_assert_int_eq(ask_with(0, 64, MODE), kRLMessagePortSuccess);
 }
 
-START_TEST(data_is_too_large)
+START_TEST(data_that_is_too_large_is_refused)
 {
     begin();
     expect_too_large();
@@ -146,7 +146,7 @@ START_TEST(data_is_too_large)
 }
 END_TEST
 
-START_TEST(data_is_too_large_within_the_process)
+START_TEST(data_that_is_too_large_is_refused_within_the_process)
 {
     struct server server;
     use_own_directory();
@@ -159,7 +159,7 @@ START_TEST(data_is_too_large_within_the_process)
 }
 END_TEST
 
-START_TEST(directory_is_in_the_way)
+START_TEST(a_directory_in_place_of_a_port_file_is_an_error)
 {
     char path[512];
     use_own_directory();
@@ -185,10 +185,10 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-limits");
     TCase *tcase = add_case(suite, "limits", 20);
-    tcase_add_loop_test(tcase, large_files_are_forbidden, 0, 2);
-    tcase_add_loop_test(tcase, out_of_descriptors, 0, 2);
-    tcase_add_test(tcase, data_is_too_large);
-    tcase_add_test(tcase, data_is_too_large_within_the_process);
-    tcase_add_test(tcase, directory_is_in_the_way);
+    tcase_add_loop_test(tcase, ports_work_when_large_files_are_forbidden, 0, 2);
+    tcase_add_loop_test(tcase, ports_work_without_free_descriptors, 0, 2);
+    tcase_add_test(tcase, data_that_is_too_large_is_refused);
+    tcase_add_test(tcase, data_that_is_too_large_is_refused_within_the_process);
+    tcase_add_test(tcase, a_directory_in_place_of_a_port_file_is_an_error);
     return suite;
 }

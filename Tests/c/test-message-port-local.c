@@ -68,7 +68,7 @@ START_TEST(requests_wait_when_the_source_leaves_the_mode)
 }
 END_TEST
 
-START_TEST(without_reply_mode_it_returns_at_once)
+START_TEST(a_request_without_a_reply_mode_returns_at_once)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -90,7 +90,7 @@ static void count_invalidation(UNUSED RLMessagePortRef port, void *info)
     ck_assert(!RLMessagePortIsValid(port));
 }
 
-START_TEST(invalidation_ends_both_ends)
+START_TEST(invalidating_the_local_port_invalidates_the_remote_port)
 {
     struct server server;
     serve(&server, NAME, answer, "local");
@@ -121,7 +121,8 @@ static RLDataRef end_it(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLData
     return text_data("last words");
 }
 
-static RLDataRef tell_who(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+static RLDataRef reply_with_credentials(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data,
+                                        UNUSED void *info)
 {
     int pid;
     unsigned uid, gid;
@@ -132,11 +133,11 @@ static RLDataRef tell_who(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDa
     return text_data(left > 5 && left <= 20 ? "in time" : isinf(left) ? "without limit" : "wrong");
 }
 
-START_TEST(credentials_and_deadline_are_known)
+START_TEST(a_callback_can_query_credentials_and_deadline)
 {
     struct server server;
     RLDataRef reply = NULL;
-    serve(&server, NAME, tell_who, NULL);
+    serve(&server, NAME, reply_with_credentials, NULL);
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
     ck_assert_int_eq(ask(remote, 1, "x", 20, MODE, &reply), kRLMessagePortSuccess);
     ck_assert(is_text(reply, "in time"));
@@ -149,7 +150,7 @@ START_TEST(credentials_and_deadline_are_known)
 }
 END_TEST
 
-START_TEST(invalidated_in_its_own_callback)
+START_TEST(a_local_port_may_be_invalidated_in_its_callback)
 {
     struct server server;
     struct lifetime life = {0};
@@ -168,7 +169,7 @@ END_TEST
 
 static void note_timer(UNUSED RLRunLoopTimerRef timer, void *info) { note(info); }
 
-START_TEST(only_the_reply_mode_is_served)
+START_TEST(waiting_for_a_reply_serves_only_the_reply_mode)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -190,7 +191,7 @@ START_TEST(only_the_reply_mode_is_served)
 }
 END_TEST
 
-START_TEST(waiting_leaves_the_mode_as_it_was)
+START_TEST(waiting_for_a_reply_leaves_the_mode_unchanged)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -205,7 +206,7 @@ START_TEST(waiting_leaves_the_mode_as_it_was)
 }
 END_TEST
 
-START_TEST(queue_has_a_limit)
+START_TEST(the_request_queue_has_a_limit)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -261,7 +262,7 @@ static void ask_in_perform(void *info)
     note("asked");
 }
 
-START_TEST(stop_reaches_the_outer_run)
+START_TEST(a_stop_during_a_request_reaches_the_outer_run)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -281,7 +282,7 @@ START_TEST(stop_reaches_the_outer_run)
 }
 END_TEST
 
-START_TEST(mistakes_are_reported)
+START_TEST(misuse_of_message_ports_is_reported)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -321,7 +322,7 @@ static void release_and_look(RLMessagePortRef port, UNUSED void *info)
 }
 
 /* The callback, which the library calls immediately, releases the last reference: the library keeps the port until it returns. */
-START_TEST(function_that_is_set_late_may_release_the_port)
+START_TEST(an_invalidation_callback_set_late_may_release_the_port)
 {
     struct server server;
     serve(&server, NULL, answer, NULL);
@@ -363,7 +364,7 @@ static void release_in_child(void *remote)
 }
 
 /* In the child of a fork(), the callback of a thread that does not exist there never returns. The port is freed all the same. */
-START_TEST(port_whose_function_ran_during_a_fork_is_freed)
+START_TEST(a_port_in_its_callback_during_a_fork_is_freed_in_the_child)
 {
     gate_init(&in_function);
     gate_init(&may_return);
@@ -389,17 +390,17 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, request_and_reply_in_one_thread);
     tcase_add_loop_test(tcase, requests_wait_when_the_source_leaves_the_mode, 0, 2);
-    tcase_add_test(tcase, without_reply_mode_it_returns_at_once);
-    tcase_add_test(tcase, invalidation_ends_both_ends);
-    tcase_add_test(tcase, credentials_and_deadline_are_known);
-    tcase_add_test(tcase, invalidated_in_its_own_callback);
-    tcase_add_test(tcase, only_the_reply_mode_is_served);
-    tcase_add_test(tcase, waiting_leaves_the_mode_as_it_was);
-    tcase_add_test(tcase, queue_has_a_limit);
+    tcase_add_test(tcase, a_request_without_a_reply_mode_returns_at_once);
+    tcase_add_test(tcase, invalidating_the_local_port_invalidates_the_remote_port);
+    tcase_add_test(tcase, a_callback_can_query_credentials_and_deadline);
+    tcase_add_test(tcase, a_local_port_may_be_invalidated_in_its_callback);
+    tcase_add_test(tcase, waiting_for_a_reply_serves_only_the_reply_mode);
+    tcase_add_test(tcase, waiting_for_a_reply_leaves_the_mode_unchanged);
+    tcase_add_test(tcase, the_request_queue_has_a_limit);
     tcase_add_test(tcase, requests_nest);
-    tcase_add_test(tcase, function_that_is_set_late_may_release_the_port);
-    tcase_add_test(tcase, port_whose_function_ran_during_a_fork_is_freed);
-    tcase_add_test(tcase, stop_reaches_the_outer_run);
-    tcase_add_test(tcase, mistakes_are_reported);
+    tcase_add_test(tcase, an_invalidation_callback_set_late_may_release_the_port);
+    tcase_add_test(tcase, a_port_in_its_callback_during_a_fork_is_freed_in_the_child);
+    tcase_add_test(tcase, a_stop_during_a_request_reaches_the_outer_run);
+    tcase_add_test(tcase, misuse_of_message_ports_is_reported);
     return suite;
 }

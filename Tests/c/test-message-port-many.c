@@ -38,7 +38,7 @@ static int idle_client(void)
     return fd;
 }
 
-START_TEST(idle_connection_of_a_server_is_small)
+START_TEST(an_idle_connection_takes_little_memory_in_the_server)
 {
     enum { FIRST = 16, MANY = 1000 };
     static int clients[FIRST + MANY];
@@ -67,12 +67,12 @@ START_TEST(idle_connection_of_a_server_is_small)
 }
 END_TEST
 
-static void is_told_to_try_again(UNUSED void *info)
+static void expect_eagain(UNUSED void *info)
 {
     child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL && errno == EAGAIN);
 }
 
-START_TEST(too_many_clients_wait_to_be_accepted)
+START_TEST(connecting_to_a_full_accept_queue_returns_eagain)
 {
     enum { MANY = 129 };
     int clients[MANY];
@@ -80,7 +80,7 @@ START_TEST(too_many_clients_wait_to_be_accepted)
     serve(&server, NAME, echo, NULL);
     for (int index = 0; index < MANY; index++)
         clients[index] = plain_socket();
-    ck_assert_int_eq(run_in_child(is_told_to_try_again, NULL), 0);
+    ck_assert_int_eq(run_in_child(expect_eagain, NULL), 0);
     RLRunLoopRunInMode(MODE, 0.01, false);
     close(idle_client());
     for (int index = 0; index < MANY; index++)
@@ -111,7 +111,7 @@ static void server_of_many_names(int ready)
 }
 
 /* A process has one connection per name, so this test uses many names. */
-START_TEST(idle_connection_of_a_client_is_small)
+START_TEST(an_idle_connection_takes_little_memory_in_the_client)
 {
     enum { FIRST = 16 };
     static RLMessagePortRef ports[NAMES];
@@ -249,7 +249,7 @@ START_TEST(ten_thousand_connections_leak_nothing)
 }
 END_TEST
 
-START_TEST(ten_thousand_within_the_process_leak_nothing)
+START_TEST(ten_thousand_connections_within_the_process_leak_nothing)
 {
     struct server server;
     struct usage here = {0};
@@ -298,7 +298,7 @@ static void clients_die(int count)
     connect_often(1);
 }
 
-START_TEST(killed_clients_leave_nothing)
+START_TEST(killed_clients_leak_nothing_in_the_server)
 {
     clients_die(4);
     struct usage there = of_the_server();
@@ -314,11 +314,11 @@ Suite *suite_under_test(void)
     TCase *idle = add_case(suite, "idle", 60), *many = add_case(suite, "many", 120);
     tcase_add_checked_fixture(idle, use_own_directory, remove_own_directory);
     tcase_add_checked_fixture(many, begin_server, end_child);
-    tcase_add_test(idle, idle_connection_of_a_server_is_small);
-    tcase_add_test(idle, idle_connection_of_a_client_is_small);
-    tcase_add_test(idle, too_many_clients_wait_to_be_accepted);
+    tcase_add_test(idle, an_idle_connection_takes_little_memory_in_the_server);
+    tcase_add_test(idle, an_idle_connection_takes_little_memory_in_the_client);
+    tcase_add_test(idle, connecting_to_a_full_accept_queue_returns_eagain);
     tcase_add_test(many, ten_thousand_connections_leak_nothing);
-    tcase_add_test(many, ten_thousand_within_the_process_leak_nothing);
-    tcase_add_test(many, killed_clients_leave_nothing);
+    tcase_add_test(many, ten_thousand_connections_within_the_process_leak_nothing);
+    tcase_add_test(many, killed_clients_leak_nothing_in_the_server);
     return suite;
 }

@@ -7,7 +7,7 @@ static RLDataRef answer(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLData
     return RLRetain(data);
 }
 
-START_TEST(ports_are_one_object_per_name)
+START_TEST(ports_of_one_name_are_one_object)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -35,7 +35,7 @@ START_TEST(ports_are_one_object_per_name)
 }
 END_TEST
 
-START_TEST(a_name_that_is_not_served)
+START_TEST(connecting_to_an_unserved_name_is_refused)
 {
     ck_assert_ptr_null(RLMessagePortCreateRemote(NULL, NAME));
     ck_assert_int_eq(errno, ECONNREFUSED);
@@ -44,7 +44,7 @@ START_TEST(a_name_that_is_not_served)
 }
 END_TEST
 
-START_TEST(names_have_limits)
+START_TEST(names_are_limited_in_length_and_content)
 {
     char text[300];
     memset(text, 'n', sizeof text);
@@ -100,7 +100,7 @@ START_TEST(a_name_can_be_set_later)
 }
 END_TEST
 
-START_TEST(directory_must_be_private)
+START_TEST(the_port_directory_must_be_private)
 {
     char path[128], target[128];
     ck_assert_int_eq(chmod(name_directory, 0770), 0);
@@ -143,7 +143,7 @@ static unsigned socket_rights(void)
 }
 
 /* test-message-port-users.c checks whether other users are really accepted. */
-START_TEST(socket_is_for_its_user_unless_others_are_allowed)
+START_TEST(the_socket_file_is_private_unless_other_users_are_allowed)
 {
     struct server server;
     umask(0);
@@ -211,7 +211,7 @@ static void serve_in(const char *directory)
 }
 
 /* The first variable that is set decides. A missing directory is created. */
-START_TEST(directory_is_chosen)
+START_TEST(environment_variables_choose_the_port_directory)
 {
     char own[64], chosen[64], runtime[64];
     strcpy(own, name_directory);
@@ -235,7 +235,7 @@ START_TEST(directory_is_chosen)
 }
 END_TEST
 
-START_TEST(nothing_is_left_behind)
+START_TEST(ports_leave_no_files_and_no_descriptors)
 {
     struct server server;
     serve(&server, NAME, answer, NULL);
@@ -286,14 +286,14 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-names");
     TCase *tcase = add_case(suite, "names", 20);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_test(tcase, ports_are_one_object_per_name);
-    tcase_add_test(tcase, a_name_that_is_not_served);
-    tcase_add_test(tcase, names_have_limits);
+    tcase_add_test(tcase, ports_of_one_name_are_one_object);
+    tcase_add_test(tcase, connecting_to_an_unserved_name_is_refused);
+    tcase_add_test(tcase, names_are_limited_in_length_and_content);
     tcase_add_test(tcase, a_name_can_be_set_later);
-    tcase_add_test(tcase, directory_must_be_private);
-    tcase_add_test(tcase, socket_is_for_its_user_unless_others_are_allowed);
-    tcase_add_test(tcase, directory_is_chosen);
-    tcase_add_test(tcase, nothing_is_left_behind);
+    tcase_add_test(tcase, the_port_directory_must_be_private);
+    tcase_add_test(tcase, the_socket_file_is_private_unless_other_users_are_allowed);
+    tcase_add_test(tcase, environment_variables_choose_the_port_directory);
+    tcase_add_test(tcase, ports_leave_no_files_and_no_descriptors);
     tcase_add_test(tcase, a_cancelled_thread_does_not_keep_the_names_locked);
     return suite;
 }

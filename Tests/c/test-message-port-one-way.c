@@ -25,7 +25,7 @@ static void send_hundred(UNUSED void *info)
         child_assert(RLMessagePortSendRequest(own, id, NULL, 20, 0, NULL, NULL) == kRLMessagePortSuccess);
 }
 
-START_TEST(requests_without_reply_take_turns_with_others)
+START_TEST(one_way_requests_take_turns_with_other_sources)
 {
     struct server server;
     serve(&server, NAME, receive_in_order, NULL);
@@ -110,7 +110,7 @@ static void send_one_then_two(void)
 }
 
 /* Two requests and the descriptor become ready in this order, and one system call reports them all. */
-START_TEST(a_descriptor_that_is_ready_comes_before_the_next_request)
+START_TEST(a_ready_descriptor_is_served_before_the_next_request)
 {
     char byte;
     struct server server;
@@ -197,9 +197,9 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-one-way");
     TCase *tcase = add_case(suite, "one way", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_test(tcase, requests_without_reply_take_turns_with_others);
+    tcase_add_test(tcase, one_way_requests_take_turns_with_other_sources);
     tcase_add_loop_test(tcase, requests_wait_when_the_source_leaves_the_mode, 0, 2);
-    tcase_add_test(tcase, a_descriptor_that_is_ready_comes_before_the_next_request);
+    tcase_add_test(tcase, a_ready_descriptor_is_served_before_the_next_request);
     tcase_add_loop_test(tcase, requests_arrive_although_their_client_left_replies_unread, 0, 3);
     return suite;
 }

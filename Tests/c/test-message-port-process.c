@@ -79,7 +79,7 @@ START_TEST(request_and_reply)
 }
 END_TEST
 
-START_TEST(credentials_and_deadline_travel)
+START_TEST(credentials_and_deadline_reach_the_server)
 {
     char expected[128];
     RLDataRef reply = NULL;
@@ -113,7 +113,7 @@ static void check_size(size_t size)
     free(bytes);
 }
 
-START_TEST(data_of_every_size)
+START_TEST(data_of_every_size_arrives_intact)
 {
     static const size_t sizes[] = {1, 63, 4096, 32767, 32768, 32769, 65536, 1 << 20, SCALED(64) << 20};
     check_size(1 << 20);
@@ -189,7 +189,7 @@ static void ask_for_pattern(size_t size, unsigned seed, RLRunLoopMode mode)
     RLRelease(data);
 }
 
-START_TEST(large_data_goes_both_ways)
+START_TEST(large_requests_and_replies_arrive_intact)
 {
     static const size_t sizes[] = {33000, 70000, 200000, 1 << 20, 5 << 20, 9 << 20, 100000, 40000, 10};
     for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++)
@@ -210,7 +210,7 @@ static void check_reply(UNUSED RLMessagePortRef port, int32_t result, RLDataRef 
     note("r");
 }
 
-START_TEST(much_large_data_at_once)
+START_TEST(many_large_requests_may_be_pending_at_once)
 {
     for (unsigned round = 0; round < 10; round++) {
         for (unsigned index = 0; index < 8; index++) {
@@ -249,7 +249,7 @@ static void use_in_child(UNUSED void *info)
     RLRelease(own);
 }
 
-START_TEST(child_of_fork_has_to_connect_again)
+START_TEST(the_child_of_a_fork_has_to_connect_again)
 {
     RLDataRef reply = NULL;
     ck_assert_int_eq(ask(remote, 1, "x", 10, MODE, NULL), kRLMessagePortSuccess);
@@ -283,9 +283,9 @@ END_TEST
 
 #define LEAVING RLSTR("com.example.leaving")
 
-enum { RETAINS_AND_RELEASES, INVALIDATES, KEEPS, DEEDS };
+enum { RETAINS_AND_RELEASES, INVALIDATES, KEEPS, ACTIONS };
 enum { RECEIVES_REQUEST, RECEIVES_REPLY, TIMES_OUT, FUNCTIONS };
-static int deed;
+static int action;
 static bool by_thread;
 static struct server leaving;
 static RLMessagePortRef kept;
@@ -305,11 +305,11 @@ static void use_without_reference(RLMessagePortRef port)
         join_thread(start_thread(release_object, port));
     else
         RLRelease(port);
-    if (deed == INVALIDATES)
+    if (action == INVALIDATES)
         RLMessagePortInvalidate(port);
     else
         kept = (RLMessagePortRef)RLRetain(port);
-    if (deed == RETAINS_AND_RELEASES)
+    if (action == RETAINS_AND_RELEASES)
         RLRelease(port);
     ck_assert(!RLMessagePortIsValid(port));
 }
@@ -333,12 +333,12 @@ static void send_to_leaving(UNUSED void *info)
     child_assert(ask(port, 1, "x", 0, NULL, NULL) == kRLMessagePortSuccess);
 }
 
-START_TEST(the_last_reference_goes_in_a_function)
+START_TEST(the_last_reference_may_be_released_in_a_callback)
 {
-    int function = _i / DEEDS % FUNCTIONS;
+    int function = _i / ACTIONS % FUNCTIONS;
     int32_t result = function == TIMES_OUT ? kRLMessagePortReceiveTimeout : kRLMessagePortSuccess;
-    deed = _i % DEEDS;
-    by_thread = _i >= DEEDS * FUNCTIONS;
+    action = _i % ACTIONS;
+    by_thread = _i >= ACTIONS * FUNCTIONS;
     if (function == RECEIVES_REQUEST) {
         serve(&leaving, LEAVING, leave, NULL);
         ck_assert_int_eq(run_in_child(send_to_leaving, NULL), 0);
@@ -353,7 +353,7 @@ START_TEST(the_last_reference_goes_in_a_function)
     }
     while (calls == 0)
         RLRunLoopRunInMode(MODE, 20, true);
-    if (deed == KEEPS) {
+    if (action == KEEPS) {
         ck_assert(!RLMessagePortIsValid(kept));
         ck_assert_int_eq(RLGetRetainCount(kept), 1);
         RLRelease(kept);
@@ -370,14 +370,14 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "process", 60);
     tcase_add_checked_fixture(tcase, begin, end_child);
     tcase_add_test(tcase, request_and_reply);
-    tcase_add_test(tcase, credentials_and_deadline_travel);
-    tcase_add_test(tcase, data_of_every_size);
+    tcase_add_test(tcase, credentials_and_deadline_reach_the_server);
+    tcase_add_test(tcase, data_of_every_size_arrives_intact);
     tcase_add_test(tcase, received_data_does_not_change);
-    tcase_add_test(tcase, large_data_goes_both_ways);
-    tcase_add_test(tcase, much_large_data_at_once);
+    tcase_add_test(tcase, large_requests_and_replies_arrive_intact);
+    tcase_add_test(tcase, many_large_requests_may_be_pending_at_once);
     tcase_add_test(tcase, threads_share_a_port_for_large_data);
-    tcase_add_test(tcase, child_of_fork_has_to_connect_again);
+    tcase_add_test(tcase, the_child_of_a_fork_has_to_connect_again);
     tcase_add_test(tcase, threads_share_a_remote_port);
-    tcase_add_loop_test(tcase, the_last_reference_goes_in_a_function, 0, 2 * DEEDS * FUNCTIONS);
+    tcase_add_loop_test(tcase, the_last_reference_may_be_released_in_a_callback, 0, 2 * ACTIONS * FUNCTIONS);
     return suite;
 }

@@ -104,7 +104,7 @@ START_TEST(invalid_ring_frames_disconnect)
 END_TEST
 
 /* The client can neither resize the ring nor add a seal to it. It can punch holes into it, which read as zeros. */
-START_TEST(the_memory_of_a_ring_stays)
+START_TEST(a_client_cannot_resize_the_ring)
 {
     struct ring ring = share_ring();
     int calls_before = calls;
@@ -124,7 +124,7 @@ START_TEST(the_memory_of_a_ring_stays)
 END_TEST
 
 /* A client that removes all pages again and again, while others are served. */
-START_TEST(holes_without_end)
+START_TEST(endless_hole_punching_does_not_starve_others)
 {
     enum { SERVED = 200 };
     struct ring ring = share_ring();
@@ -145,7 +145,7 @@ START_TEST(holes_without_end)
 }
 END_TEST
 
-START_TEST(invalid_entries_disconnect)
+START_TEST(invalid_ring_entries_disconnect)
 {
     static const struct {
         uint32_t length, before, tail;
@@ -173,7 +173,7 @@ START_TEST(invalid_entries_disconnect)
 END_TEST
 
 /* An entry that is ordered after a request waits until that request arrives, and the loop sleeps meanwhile. */
-START_TEST(an_early_entry_waits_for_its_request)
+START_TEST(an_early_ring_entry_waits_for_its_request)
 {
     atomic_int passes = 0;
     struct ring ring = share_ring();
@@ -201,7 +201,7 @@ START_TEST(an_early_entry_waits_for_its_request)
 }
 END_TEST
 
-START_TEST(doorbells_without_end)
+START_TEST(endless_doorbells_do_not_starve_others)
 {
     struct ring ring = share_ring();
     struct head head = head_of_doorbell();
@@ -252,7 +252,7 @@ static RLDataRef measure(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDat
     return NULL;
 }
 
-START_TEST(entries_that_change_while_they_are_read)
+START_TEST(ring_entries_changed_while_being_read_do_no_harm)
 {
     end_server(&server);
     serve(&server, NAME, measure, NULL);
@@ -279,7 +279,7 @@ START_TEST(entries_that_change_while_they_are_read)
 END_TEST
 
 /* A ring may contain anything at first. */
-START_TEST(rings_of_random_bytes)
+START_TEST(rings_of_random_bytes_do_no_harm)
 {
     unsigned seed = 11;
     for (int round = 0; round < SCALED(300); round++) {
@@ -305,12 +305,12 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "hostile", 60);
     tcase_add_checked_fixture(tcase, begin, finish);
     tcase_add_test(tcase, invalid_ring_frames_disconnect);
-    tcase_add_test(tcase, the_memory_of_a_ring_stays);
-    tcase_add_test(tcase, holes_without_end);
-    tcase_add_test(tcase, invalid_entries_disconnect);
-    tcase_add_test(tcase, an_early_entry_waits_for_its_request);
-    tcase_add_test(tcase, doorbells_without_end);
-    tcase_add_test(tcase, entries_that_change_while_they_are_read);
-    tcase_add_test(tcase, rings_of_random_bytes);
+    tcase_add_test(tcase, a_client_cannot_resize_the_ring);
+    tcase_add_test(tcase, endless_hole_punching_does_not_starve_others);
+    tcase_add_test(tcase, invalid_ring_entries_disconnect);
+    tcase_add_test(tcase, an_early_ring_entry_waits_for_its_request);
+    tcase_add_test(tcase, endless_doorbells_do_not_starve_others);
+    tcase_add_test(tcase, ring_entries_changed_while_being_read_do_no_harm);
+    tcase_add_test(tcase, rings_of_random_bytes_do_no_harm);
     return suite;
 }

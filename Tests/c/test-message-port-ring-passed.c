@@ -58,7 +58,7 @@ static void server_that_lies(int ready)
 
 /* A server that reports a wrong reading position, or never advances it: messages are accepted until the ring is full, and then
  * time out. */
-START_TEST(a_server_that_does_not_read)
+START_TEST(sending_times_out_if_a_server_never_reads_the_ring)
 {
     static const unsigned heads[] = {0, 0x80000000u, ~0u, 12345, ROOM + 16};
     int ready;
@@ -90,29 +90,29 @@ enum { NO_SEALS, TOO_SMALL, TOO_LARGE, NO_FILE, A_PIPE, A_DEVICE, TWO_FILES, A_S
 static void server_that_passes(int ready)
 {
     enum { ENDS = F_SEAL_SHRINK | F_SEAL_GROW };
-    int listener = listen_as_victim(), deed = (int)hostile_head, files[2], count = 1;
+    int listener = listen_as_victim(), variant = (int)hostile_head, files[2], count = 1;
     say_ready(ready);
     int fd = accept(listener, NULL, NULL);
     for (int requests = 0; requests < 16; requests++)
         await_packet(fd, REQUEST);
     struct head head = head_with_ring();
-    files[0] = files[1] = ring_file(deed == TOO_SMALL   ? RING_SIZE - 4096
-                                    : deed == TOO_LARGE ? RING_SIZE + 4096
-                                                        : RING_SIZE,
-                                    deed == NO_SEALS ? 0 : ENDS);
-    if (deed == A_PIPE && pipe(files) != 0)
+    files[0] = files[1] = ring_file(variant == TOO_SMALL   ? RING_SIZE - 4096
+                                    : variant == TOO_LARGE ? RING_SIZE + 4096
+                                                           : RING_SIZE,
+                                    variant == NO_SEALS ? 0 : ENDS);
+    if (variant == A_PIPE && pipe(files) != 0)
         _exit(4);
-    if (deed == A_DEVICE)
+    if (variant == A_DEVICE)
         files[0] = open("/dev/zero", O_RDWR);
-    if (deed == NO_FILE)
+    if (variant == NO_FILE)
         count = 0;
-    if (deed == TWO_FILES)
+    if (variant == TWO_FILES)
         count = 2;
-    if (deed == A_DOORBELL) {
+    if (variant == A_DOORBELL) {
         head = head_of_doorbell();
         count = 0;
     }
-    if (deed == A_SECOND_RING)
+    if (variant == A_SECOND_RING)
         throw_packet(fd, &head, sizeof head, files, 1);
     throw_packet(fd, &head, sizeof head, files, count);
     /* Waits until the client disconnects. */
@@ -121,7 +121,7 @@ static void server_that_passes(int ready)
     unlink(victim_address.sun_path);
 }
 
-START_TEST(a_server_that_passes_something_else)
+START_TEST(a_client_disconnects_if_the_passed_file_is_not_a_ring)
 {
     int ready, result, sent = 0, before = open_descriptors();
     hostile_head = (unsigned)_i;
@@ -147,7 +147,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-ring-passed");
     TCase *tcase = add_case(suite, "passed", 60);
     tcase_add_checked_fixture(tcase, begin, finish);
-    tcase_add_loop_test(tcase, a_server_that_does_not_read, 0, 5);
-    tcase_add_loop_test(tcase, a_server_that_passes_something_else, 0, DEEDS);
+    tcase_add_loop_test(tcase, sending_times_out_if_a_server_never_reads_the_ring, 0, 5);
+    tcase_add_loop_test(tcase, a_client_disconnects_if_the_passed_file_is_not_a_ring, 0, DEEDS);
     return suite;
 }

@@ -31,7 +31,7 @@ static void end_row(UNUSED void *info) { in_a_row = 0; }
 
 /* The loop knows the next entry without asking the kernel, but another descriptor still has its turn: after 17 entries, a count
  * that may begin anew when that descriptor becomes ready. The port may also end with entries unread. */
-START_TEST(runs_for_one_message_each)
+START_TEST(runs_for_one_ring_message_do_not_starve_a_descriptor)
 {
     int ends[2], before = -1;
     pid_t child = start_and_fill_ring();
@@ -72,7 +72,7 @@ static void note_pass_and_stop(UNUSED RLRunLoopObserverRef observer, RLRunLoopAc
         RLRunLoopStop(RLRunLoopGetCurrent());
 }
 
-START_TEST(another_mode_makes_no_pass_for_the_next_entry)
+START_TEST(the_next_ring_entry_does_not_keep_another_mode_awake)
 {
     pid_t child = receive_one_of_many();
     int before = shared->received;
@@ -95,7 +95,7 @@ static void note_ready(UNUSED RLFileDescriptorRef descriptor, UNUSED RLOptionFla
     note("descriptor");
 }
 
-START_TEST(a_lower_order_comes_before_the_next_entry)
+START_TEST(a_source_of_lower_order_is_served_before_the_next_ring_entry)
 {
     pid_t child = receive_one_of_many();
     int ends[2], before = shared->received;
@@ -126,7 +126,7 @@ static void note_received(UNUSED void *info)
 }
 
 /* A run without a deadline takes many entries in a pass, so it asks the kernel in each pass. */
-START_TEST(another_descriptor_has_its_turn_in_a_run_for_all)
+START_TEST(an_unlimited_run_serves_another_descriptor_between_ring_entries)
 {
     int ends[2];
     pid_t child = start_and_fill_ring();
@@ -152,9 +152,9 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-ring-runs");
     TCase *tcase = add_case(suite, "a run for each", 60);
     tcase_add_checked_fixture(tcase, begin, finish);
-    tcase_add_loop_test(tcase, runs_for_one_message_each, 0, 2);
-    tcase_add_test(tcase, another_mode_makes_no_pass_for_the_next_entry);
-    tcase_add_test(tcase, another_descriptor_has_its_turn_in_a_run_for_all);
-    tcase_add_test(tcase, a_lower_order_comes_before_the_next_entry);
+    tcase_add_loop_test(tcase, runs_for_one_ring_message_do_not_starve_a_descriptor, 0, 2);
+    tcase_add_test(tcase, the_next_ring_entry_does_not_keep_another_mode_awake);
+    tcase_add_test(tcase, an_unlimited_run_serves_another_descriptor_between_ring_entries);
+    tcase_add_test(tcase, a_source_of_lower_order_is_served_before_the_next_ring_entry);
     return suite;
 }

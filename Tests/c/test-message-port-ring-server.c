@@ -33,7 +33,7 @@ static void server_that_ends(int ready)
 }
 
 /* A client notices the end at one of its next messages, and can connect again immediately. */
-START_TEST(server_dies_in_the_middle)
+START_TEST(a_client_notices_that_the_server_ended_while_it_sends)
 {
     end_server(&server);
     server.port = NULL;
@@ -70,7 +70,7 @@ static RLMessagePortRef serve_elsewhere(void (*body)(int ready), pid_t *child)
 }
 
 /* The server is awake, so it receives no doorbell; still its end must be noticed immediately. */
-START_TEST(server_ends_while_awake)
+START_TEST(the_end_of_an_awake_server_is_noticed_at_once)
 {
     pid_t child;
     RLMessagePortRef remote = serve_elsewhere(server_that_ends, &child);
@@ -101,7 +101,7 @@ static void counting_server(int ready)
 }
 
 /* The server is certainly dead. If it was asleep, the next message reports that; if it was not, one of the next 32. */
-START_TEST(message_to_a_dead_server)
+START_TEST(sending_to_a_dead_server_soon_fails)
 {
     pid_t child;
     RLMessagePortRef remote = serve_elsewhere(counting_server, &child);
@@ -125,7 +125,7 @@ START_TEST(message_to_a_dead_server)
 END_TEST
 
 /* A stopped server is not dead. */
-START_TEST(server_is_stopped_for_a_while)
+START_TEST(a_stopped_server_does_not_count_as_dead)
 {
     pid_t child;
     RLMessagePortRef remote = serve_elsewhere(counting_server, &child);
@@ -149,9 +149,9 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-ring-server");
     TCase *tcase = add_case(suite, "ring", 60);
     tcase_add_checked_fixture(tcase, begin, finish);
-    tcase_add_loop_test(tcase, server_dies_in_the_middle, 0, 2);
-    tcase_add_test(tcase, server_ends_while_awake);
-    tcase_add_loop_test(tcase, message_to_a_dead_server, 0, 2);
-    tcase_add_test(tcase, server_is_stopped_for_a_while);
+    tcase_add_loop_test(tcase, a_client_notices_that_the_server_ended_while_it_sends, 0, 2);
+    tcase_add_test(tcase, the_end_of_an_awake_server_is_noticed_at_once);
+    tcase_add_loop_test(tcase, sending_to_a_dead_server_soon_fails, 0, 2);
+    tcase_add_test(tcase, a_stopped_server_does_not_count_as_dead);
     return suite;
 }

@@ -31,7 +31,7 @@ static void be_mixed_client(void)
     child_assert(rings() == 0);
 }
 
-START_TEST(order_is_kept_among_all_kinds)
+START_TEST(messages_through_ring_and_socket_keep_their_order)
 {
     endless = _i;
     pid_t child = start(be_mixed_client);
@@ -94,7 +94,7 @@ static void be_bursting_client(void)
     RLRelease(remote);
 }
 
-START_TEST(every_burst_arrives)
+START_TEST(every_burst_through_a_ring_arrives)
 {
     endless = _i;
     pid_t child = start(be_bursting_client);
@@ -114,7 +114,7 @@ static void send_thousand(void)
 
 /* The client is gone, and what it left in the ring is delivered: one message per run, even after the loop has served another
  * mode. */
-START_TEST(entries_of_a_dead_client_are_delivered)
+START_TEST(ring_entries_of_a_dead_client_are_delivered)
 {
     RLRunLoopSourceRef other = make_source(0, do_nothing, NULL);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), other, RLSTR("other"));
@@ -149,7 +149,7 @@ static void send_large_between(void)
     RLRelease(remote);
 }
 
-START_TEST(entries_behind_a_large_request_have_a_doorbell)
+START_TEST(ring_entries_behind_a_large_request_wake_the_server)
 {
     endless = _i;
     pid_t child = start(send_large_between);
@@ -208,7 +208,7 @@ static void fill(void)
     RLRelease(remote);
 }
 
-START_TEST(a_full_ring_and_a_full_socket)
+START_TEST(a_full_ring_and_a_full_socket_hold_the_sender_back)
 {
     endless = _i;
     pid_t child = start(fill);
@@ -252,7 +252,7 @@ static void look_for_rings(UNUSED void *info)
 
 static void look_as_process(void) { look_for_rings(NULL); }
 
-START_TEST(only_streams_have_a_ring)
+START_TEST(only_clients_that_send_many_messages_have_a_ring)
 {
     pid_t child = start(look_as_process);
     while (!shared->answers)
@@ -284,7 +284,7 @@ static void fork_with_ring(void)
     shared->answers = 1;
 }
 
-START_TEST(a_client_forks)
+START_TEST(a_client_with_a_ring_may_fork)
 {
     pid_t child = start(fork_with_ring);
     while (!shared->answers || shared->received < shared->sent)
@@ -330,15 +330,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-ring");
     TCase *tcase = add_case(suite, "ring", 60);
     tcase_add_checked_fixture(tcase, begin, finish);
-    tcase_add_loop_test(tcase, order_is_kept_among_all_kinds, 0, 2);
+    tcase_add_loop_test(tcase, messages_through_ring_and_socket_keep_their_order, 0, 2);
     tcase_add_loop_test(tcase, threads_of_a_client_share_a_ring, 0, 2);
-    tcase_add_loop_test(tcase, every_burst_arrives, 0, 2);
-    tcase_add_test(tcase, entries_of_a_dead_client_are_delivered);
-    tcase_add_loop_test(tcase, entries_behind_a_large_request_have_a_doorbell, 0, 2);
+    tcase_add_loop_test(tcase, every_burst_through_a_ring_arrives, 0, 2);
+    tcase_add_test(tcase, ring_entries_of_a_dead_client_are_delivered);
+    tcase_add_loop_test(tcase, ring_entries_behind_a_large_request_wake_the_server, 0, 2);
     tcase_add_test(tcase, a_killed_client_leaves_no_ring);
-    tcase_add_loop_test(tcase, a_full_ring_and_a_full_socket, 0, 2);
-    tcase_add_test(tcase, only_streams_have_a_ring);
-    tcase_add_test(tcase, a_client_forks);
+    tcase_add_loop_test(tcase, a_full_ring_and_a_full_socket_hold_the_sender_back, 0, 2);
+    tcase_add_test(tcase, only_clients_that_send_many_messages_have_a_ring);
+    tcase_add_test(tcase, a_client_with_a_ring_may_fork);
     tcase_add_test(tcase, two_loops_serve_a_ring);
     return suite;
 }

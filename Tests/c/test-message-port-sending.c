@@ -51,7 +51,7 @@ static void release_port(RLMessagePortRef port, UNUSED void *info)
 }
 
 /* Small requests check for the server's end only once in a number of requests, so the server dies before each of the first ones. */
-START_TEST(the_callback_may_release_the_port_of_a_one_way_request)
+START_TEST(the_invalidation_callback_may_release_the_port_during_a_one_way_request)
 {
     use_own_directory();
     child = start_server_process(claim_only, &child_ready);
@@ -130,7 +130,7 @@ static void expect_one_callback_each(void)
     end();
 }
 
-START_TEST(a_run_in_the_invalidation_callback_leaves_the_request_that_is_being_sent)
+START_TEST(requests_call_back_once_if_the_invalidation_callback_runs_the_loop)
 {
     use_own_directory();
     child = start_server_process(claim_only, &child_ready);
@@ -146,7 +146,7 @@ END_TEST
 static void use_loop_after_error(UNUSED const char *message, UNUSED void *info) { run_and_send(); }
 
 /* The port is still valid in the error handler, and the second request has no time to wait. */
-START_TEST(a_run_in_the_error_handler_leaves_the_request_that_is_being_sent)
+START_TEST(requests_call_back_once_if_the_error_handler_runs_the_loop)
 {
     use_own_directory();
     child = start_server_process(send_nonsense, &child_ready);
@@ -168,7 +168,7 @@ static void *send_and_end(UNUSED void *info)
     ck_abort_msg("the invalidation callback was not called");
 }
 
-START_TEST(a_thread_that_ends_in_the_invalidation_callback_leaves_no_descriptor)
+START_TEST(a_thread_that_ends_in_the_invalidation_callback_leaks_no_descriptor)
 {
     use_own_directory();
     child = start_server_process(claim_only, &child_ready);
@@ -196,7 +196,7 @@ static void *send_one_way_and_end(void *count)
     ck_abort_msg("the invalidation callback was not called");
 }
 
-START_TEST(a_thread_that_ends_in_the_callback_of_a_one_way_request_leaves_no_descriptor)
+START_TEST(a_thread_that_ends_in_the_callback_of_a_one_way_request_leaks_no_descriptor)
 {
     int count = _i - 1;
     use_own_directory();
@@ -213,11 +213,12 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-sending");
     TCase *tcase = add_case(suite, "sending", 30);
-    tcase_add_loop_test(tcase, the_callback_may_release_the_port_of_a_one_way_request, 0, SMALL_REQUESTS);
-    tcase_add_loop_test(tcase, a_run_in_the_invalidation_callback_leaves_the_request_that_is_being_sent, 0, 2);
-    tcase_add_test(tcase, a_run_in_the_error_handler_leaves_the_request_that_is_being_sent);
-    tcase_add_test(tcase, a_thread_that_ends_in_the_invalidation_callback_leaves_no_descriptor);
-    tcase_add_loop_test(tcase, a_thread_that_ends_in_the_callback_of_a_one_way_request_leaves_no_descriptor, 0,
+    tcase_add_loop_test(tcase, the_invalidation_callback_may_release_the_port_during_a_one_way_request, 0,
+                        SMALL_REQUESTS);
+    tcase_add_loop_test(tcase, requests_call_back_once_if_the_invalidation_callback_runs_the_loop, 0, 2);
+    tcase_add_test(tcase, requests_call_back_once_if_the_error_handler_runs_the_loop);
+    tcase_add_test(tcase, a_thread_that_ends_in_the_invalidation_callback_leaks_no_descriptor);
+    tcase_add_loop_test(tcase, a_thread_that_ends_in_the_callback_of_a_one_way_request_leaks_no_descriptor, 0,
                         SMALL_REQUESTS);
     return suite;
 }

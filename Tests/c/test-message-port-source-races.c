@@ -20,7 +20,7 @@ static RLDataRef count_request(UNUSED RLMessagePortRef local, UNUSED int32_t id,
 static pid_t child;
 static int commands[2], done[2];
 
-static void obey(void)
+static void execute_commands(void)
 {
     char byte;
     RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
@@ -44,7 +44,7 @@ static void begin(void)
     child = fork_child();
     if (child == 0) {
         close(commands[1]);
-        obey();
+        execute_commands();
     }
 }
 
@@ -138,7 +138,7 @@ static void check_for_process(bool is_served, int round)
         RLRunLoopRemoveSource(rl, server.source, MODE);
 }
 
-START_TEST(a_client_of_another_process_is_served_if_the_source_is_there)
+START_TEST(clients_are_served_if_and_only_if_the_loop_has_the_source)
 {
     RLRunLoopSourceRef keeper = add_keeper();
     run_rounds(check_for_process);
@@ -151,6 +151,6 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-source-races");
     TCase *tcase = add_case(suite, "races", 60);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, a_client_of_another_process_is_served_if_the_source_is_there);
+    tcase_add_test(tcase, clients_are_served_if_and_only_if_the_loop_has_the_source);
     return suite;
 }

@@ -64,7 +64,7 @@ START_TEST(files_of_dead_processes_are_removed)
 }
 END_TEST
 
-START_TEST(one_claim_looks_at_a_limited_number_of_files)
+START_TEST(one_claim_checks_a_limited_number_of_files)
 {
     run_in_child(leave_names, NULL);
     drop_port(make_port("sweeper", 0));
@@ -83,7 +83,7 @@ static void serve_many(int ready)
     RLRunLoopRun();
 }
 
-START_TEST(names_of_living_processes_stay)
+START_TEST(files_of_living_processes_are_kept)
 {
     int ready;
     pid_t server = start_server_process(serve_many, &ready);
@@ -119,7 +119,7 @@ static void in_directory(const char *name, char path[static 512])
     snprintf(path, 512, "%s/%s", name_directory, name);
 }
 
-START_TEST(files_of_other_programs_stay)
+START_TEST(files_of_other_programs_are_kept)
 {
     char path[512];
     make_file("README", "");
@@ -196,9 +196,9 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "sweep", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_loop_test(tcase, files_of_dead_processes_are_removed, 0, 2);
-    tcase_add_test(tcase, one_claim_looks_at_a_limited_number_of_files);
-    tcase_add_test(tcase, names_of_living_processes_stay);
-    tcase_add_test(tcase, files_of_other_programs_stay);
+    tcase_add_test(tcase, one_claim_checks_a_limited_number_of_files);
+    tcase_add_test(tcase, files_of_living_processes_are_kept);
+    tcase_add_test(tcase, files_of_other_programs_are_kept);
     tcase_add_test(tcase, a_name_that_is_being_swept_can_be_claimed);
     return suite;
 }

@@ -31,7 +31,7 @@ struct later {
     int sent, heard;
 };
 
-static void hear(UNUSED RLMessagePortRef remote, int32_t result, RLDataRef reply, void *info)
+static void count_result(UNUSED RLMessagePortRef remote, int32_t result, RLDataRef reply, void *info)
 {
     struct later *later = info;
     later->heard++;
@@ -54,7 +54,8 @@ static void *client(UNUSED void *info)
             RLRunLoopMode mode = count & 1 ? MODE : kRLMessagePortPrivateReplyMode;
             check_result(RLMessagePortSendRequest(remote, 1, payload, 20, 60, mode, &reply), reply, payload);
             RLMessagePortSendRequest(remote, 1, payload, 20, 0, NULL, NULL);
-            if (RLMessagePortSendRequestAsync(remote, 1, payload, 20, 60, MODE, hear, &later) == kRLMessagePortSuccess)
+            if (RLMessagePortSendRequestAsync(remote, 1, payload, 20, 60, MODE, count_result, &later) ==
+                kRLMessagePortSuccess)
                 later.sent++;
         }
         RLRelease(remote);
@@ -72,7 +73,7 @@ static void *end_port(void *info)
 }
 
 /* This thread invalidates the port between two passes, or another thread does so at any moment. */
-START_TEST(every_request_has_one_result)
+START_TEST(every_request_has_exactly_one_result)
 {
     pthread_t clients[CLIENTS];
     payload = text_data("payload");
@@ -110,6 +111,6 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-threads");
     TCase *tcase = add_case(suite, "threads", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_test(tcase, every_request_has_one_result);
+    tcase_add_test(tcase, every_request_has_exactly_one_result);
     return suite;
 }

@@ -30,7 +30,7 @@ static int32_t request(RLTimeInterval send_timeout, RLTimeInterval rcv_timeout, 
     return RLMessagePortSendRequest(remote, 1, NULL, send_timeout, rcv_timeout, mode, NULL);
 }
 
-START_TEST(huge_val_waits_without_limit)
+START_TEST(a_timeout_of_huge_val_never_expires)
 {
     ck_assert_int_eq(request(HUGE_VAL, HUGE_VAL, MODE), kRLMessagePortSuccess);
     ck_assert(remaining == INFINITY);
@@ -52,7 +52,7 @@ static int32_t request_later(RLTimeInterval send_timeout, RLTimeInterval rcv_tim
     return RLMessagePortSendRequestAsync(remote, 1, NULL, send_timeout, rcv_timeout, mode, note_result, result);
 }
 
-START_TEST(huge_val_waits_without_limit_async)
+START_TEST(an_async_timeout_of_huge_val_never_expires)
 {
     int32_t result;
     ck_assert_int_eq(request_later(HUGE_VAL, HUGE_VAL, MODE, &result), kRLMessagePortSuccess);
@@ -64,7 +64,7 @@ END_TEST
 
 static const RLTimeInterval none[] = {0, -0.0, -1, -1e300, -HUGE_VAL};
 
-START_TEST(zero_seconds_for_a_reply_polls_once)
+START_TEST(a_reply_timeout_of_0_polls_once)
 {
     RLRunLoopMode other = RLSTR("nobody serves here");
     int32_t result;
@@ -75,7 +75,7 @@ START_TEST(zero_seconds_for_a_reply_polls_once)
 }
 END_TEST
 
-START_TEST(zero_seconds_for_room_does_not_wait)
+START_TEST(a_send_timeout_of_0_does_not_wait_for_room)
 {
     RLMessagePortSetCapacity(server.port, 1);
     ck_assert_int_eq(request(none[_i], 0, NULL), kRLMessagePortSuccess);
@@ -93,7 +93,7 @@ static void *run_loop_of_server(void *info)
     return NULL;
 }
 
-START_TEST(huge_val_waits_for_room_without_limit)
+START_TEST(a_send_timeout_of_huge_val_waits_for_room_without_limit)
 {
     gate is_served;
     gate_init(&is_served);
@@ -108,7 +108,7 @@ START_TEST(huge_val_waits_for_room_without_limit)
 }
 END_TEST
 
-START_TEST(not_a_number_is_reported)
+START_TEST(a_timeout_of_nan_is_reported)
 {
     int32_t result;
     ck_assert_int_eq(request(NAN, 1, MODE), kRLMessagePortTransportError);
@@ -144,12 +144,12 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "timeouts", 30);
     int count = (int)(sizeof none / sizeof *none);
     tcase_add_checked_fixture(tcase, begin, end);
-    tcase_add_test(tcase, huge_val_waits_without_limit);
-    tcase_add_test(tcase, huge_val_waits_without_limit_async);
-    tcase_add_loop_test(tcase, zero_seconds_for_a_reply_polls_once, 0, count);
-    tcase_add_loop_test(tcase, zero_seconds_for_room_does_not_wait, 0, count);
-    tcase_add_test(tcase, huge_val_waits_for_room_without_limit);
-    tcase_add_test(tcase, not_a_number_is_reported);
+    tcase_add_test(tcase, a_timeout_of_huge_val_never_expires);
+    tcase_add_test(tcase, an_async_timeout_of_huge_val_never_expires);
+    tcase_add_loop_test(tcase, a_reply_timeout_of_0_polls_once, 0, count);
+    tcase_add_loop_test(tcase, a_send_timeout_of_0_does_not_wait_for_room, 0, count);
+    tcase_add_test(tcase, a_send_timeout_of_huge_val_waits_for_room_without_limit);
+    tcase_add_test(tcase, a_timeout_of_nan_is_reported);
     tcase_add_test(tcase, each_result_has_a_text);
     return suite;
 }

@@ -39,7 +39,7 @@ static void send_beside_greedy(void)
     }
 }
 
-START_TEST(payloads_of_one_client_take_turns)
+START_TEST(all_large_payloads_of_one_client_arrive)
 {
     use_own_directory();
     peer_user = _i ? OTHER_USER : 0;
@@ -61,6 +61,6 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-turns");
     TCase *tcase = add_case(suite, "turns", 60);
-    tcase_add_loop_test(tcase, payloads_of_one_client_take_turns, 0, peer_users());
+    tcase_add_loop_test(tcase, all_large_payloads_of_one_client_arrive, 0, peer_users());
     return suite;
 }

@@ -27,7 +27,7 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
 
 static void begin(void) { begin_child(answer); }
 
-START_TEST(late_reply_is_dropped)
+START_TEST(a_late_reply_is_dropped)
 {
     RLDataRef reply = (RLDataRef)&child;
     ck_assert_int_eq(ask(remote, 4, "late", 0.01, MODE, &reply), kRLMessagePortReceiveTimeout);
@@ -40,7 +40,7 @@ END_TEST
 
 static void note_end(UNUSED RLMessagePortRef port, UNUSED void *info) { note("end"); }
 
-START_TEST(server_is_killed_in_the_middle)
+START_TEST(a_server_killed_during_a_request_ends_the_wait)
 {
     RLMessagePortSetInvalidationCallBack(remote, note_end);
     double before = monotonic_seconds();
@@ -66,7 +66,7 @@ static void *wait_for_the_dead(void *info)
 }
 
 /* Two threads share a connection; two processes have one each. */
-START_TEST(all_clients_are_told_when_the_server_is_killed)
+START_TEST(all_clients_are_notified_when_the_server_is_killed)
 {
     pid_t others[2];
     for (intptr_t index = 0; index < 2; index++) {
@@ -85,7 +85,7 @@ START_TEST(all_clients_are_told_when_the_server_is_killed)
 }
 END_TEST
 
-START_TEST(server_ends_in_its_callback)
+START_TEST(a_server_that_exits_in_its_callback_ends_the_wait)
 {
     RLDataRef reply = NULL;
     ck_assert_int_eq(ask(remote, 8, "x", 1e9, MODE, &reply), kRLMessagePortBecameInvalidError);
@@ -108,7 +108,7 @@ static void ask_in_vain(UNUSED void *info)
 }
 
 /* A stop during a request is meant for the outer run: the request still receives its reply. */
-START_TEST(a_stop_during_a_request_is_for_the_outer_run)
+START_TEST(a_stop_during_a_request_stops_the_outer_run)
 {
     RLRunLoopSourceRef source = make_source(0, ask_in_vain, NULL);
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 0.01, 0, stop_loop, NULL);
@@ -138,7 +138,7 @@ static void ask_alone(UNUSED void *info)
 }
 
 /* The only thread of a process waits for a reply without running its loop: a signal handler interrupts that wait as well. */
-START_TEST(a_stop_by_a_signal_handler_during_a_request)
+START_TEST(a_stop_by_a_signal_handler_during_a_request_stops_the_outer_run)
 {
     struct sigaction action = {.sa_handler = stop_by_signal, .sa_flags = SA_RESTART};
     RLRunLoopSourceRef source = make_source(0, ask_alone, NULL);
@@ -152,7 +152,7 @@ START_TEST(a_stop_by_a_signal_handler_during_a_request)
 }
 END_TEST
 
-START_TEST(death_is_noticed_by_a_running_loop)
+START_TEST(a_running_loop_notices_the_death_of_the_server)
 {
     RLMessagePortSetInvalidationCallBack(remote, note_end);
     ck_assert_int_eq(ask(remote, 1, "x", 10, MODE, NULL), kRLMessagePortSuccess);
@@ -169,7 +169,7 @@ START_TEST(death_is_noticed_by_a_running_loop)
 END_TEST
 
 /* Requests that a stopped server does not read stay in the kernel until its buffer is full. */
-START_TEST(full_queue_is_a_send_timeout)
+START_TEST(a_full_queue_is_a_send_timeout)
 {
     kill(child, SIGSTOP);
     int sent = 0, result;
@@ -191,13 +191,13 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-unanswered");
     TCase *tcase = add_case(suite, "unanswered", 60);
     tcase_add_checked_fixture(tcase, begin, end_child);
-    tcase_add_test(tcase, late_reply_is_dropped);
-    tcase_add_test(tcase, server_is_killed_in_the_middle);
-    tcase_add_test(tcase, all_clients_are_told_when_the_server_is_killed);
-    tcase_add_test(tcase, server_ends_in_its_callback);
-    tcase_add_test(tcase, a_stop_during_a_request_is_for_the_outer_run);
-    tcase_add_test(tcase, a_stop_by_a_signal_handler_during_a_request);
-    tcase_add_test(tcase, death_is_noticed_by_a_running_loop);
-    tcase_add_test(tcase, full_queue_is_a_send_timeout);
+    tcase_add_test(tcase, a_late_reply_is_dropped);
+    tcase_add_test(tcase, a_server_killed_during_a_request_ends_the_wait);
+    tcase_add_test(tcase, all_clients_are_notified_when_the_server_is_killed);
+    tcase_add_test(tcase, a_server_that_exits_in_its_callback_ends_the_wait);
+    tcase_add_test(tcase, a_stop_during_a_request_stops_the_outer_run);
+    tcase_add_test(tcase, a_stop_by_a_signal_handler_during_a_request_stops_the_outer_run);
+    tcase_add_test(tcase, a_running_loop_notices_the_death_of_the_server);
+    tcase_add_test(tcase, a_full_queue_is_a_send_timeout);
     return suite;
 }

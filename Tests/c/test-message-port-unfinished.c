@@ -111,7 +111,7 @@ static void send_as_crowd(int size, int ready)
 
 /* An honest client in another process does not wait for any of them, which would take 2 s, and the server uses no more memory
  * than the limit allows. */
-START_TEST(a_thousand_payloads_that_stop)
+START_TEST(a_thousand_unfinished_payloads_take_limited_memory)
 {
     int ends[2], size = crowd_size();
     begin_with_peer(_i);
@@ -135,7 +135,7 @@ END_TEST
 /* ---- more than one share ---- */
 
 /* A client that stops in the middle has time to continue as long as the memory is not needed. */
-START_TEST(a_payload_that_stops_for_a_while)
+START_TEST(a_slow_payload_may_continue_while_memory_is_free)
 {
     begin_with_peer(0);
     struct payload slow = payload_of(LARGE);
@@ -151,7 +151,7 @@ START_TEST(a_payload_that_stops_for_a_while)
 END_TEST
 
 /* If the memory is needed, the request of a client that stopped in the middle is dropped, and the client is notified. */
-START_TEST(a_payload_that_stops_and_is_in_the_way)
+START_TEST(a_stalled_payload_is_dropped_when_its_memory_is_needed)
 {
     begin_with_peer(0);
     struct payload slow = payload_of(LARGE);
@@ -169,7 +169,7 @@ START_TEST(a_payload_that_stops_and_is_in_the_way)
 END_TEST
 
 /* Clients that together send more than there is room for take turns. */
-START_TEST(all_are_served)
+START_TEST(clients_that_together_exceed_the_memory_are_all_served)
 {
     enum { CLIENTS = 4 };
     pid_t children[CLIENTS];
@@ -245,7 +245,7 @@ static RLDataRef answer_late(RLMessagePortRef local, int32_t id, RLDataRef data,
     return echo_small(local, id, data, info);
 }
 
-START_TEST(a_client_that_waits)
+START_TEST(a_client_that_hoards_memory_does_not_block_others)
 {
     int ends[2];
     use_own_directory();
@@ -318,7 +318,7 @@ static void *serve_second(void *ready)
 }
 
 /* The first port is not in its loop (_i is 0), or the loop does not run. */
-START_TEST(a_port_that_is_not_served)
+START_TEST(a_payload_for_an_unserved_port_does_not_block_other_ports)
 {
     int ends[2];
     sem_t ready;
@@ -390,7 +390,7 @@ static int32_t ask_async(RLMessagePortRef remote, double limit)
 }
 
 /* Part of a reply takes memory only for what has arrived, and none once its request has timed out. */
-START_TEST(a_reply_that_stops)
+START_TEST(a_stalled_reply_takes_limited_memory)
 {
     int ready;
     bool has_come = false;
@@ -419,12 +419,12 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-unfinished");
     TCase *tcase = add_case(suite, "unfinished", 60);
-    tcase_add_loop_test(tcase, a_thousand_payloads_that_stop, 0, peer_users());
-    tcase_add_test(tcase, a_payload_that_stops_for_a_while);
-    tcase_add_test(tcase, a_payload_that_stops_and_is_in_the_way);
-    tcase_add_test(tcase, all_are_served);
-    tcase_add_loop_test(tcase, a_client_that_waits, 0, WAITERS);
-    tcase_add_loop_test(tcase, a_port_that_is_not_served, 0, 2);
-    tcase_add_loop_test(tcase, a_reply_that_stops, 0, 2 * peer_users());
+    tcase_add_loop_test(tcase, a_thousand_unfinished_payloads_take_limited_memory, 0, peer_users());
+    tcase_add_test(tcase, a_slow_payload_may_continue_while_memory_is_free);
+    tcase_add_test(tcase, a_stalled_payload_is_dropped_when_its_memory_is_needed);
+    tcase_add_test(tcase, clients_that_together_exceed_the_memory_are_all_served);
+    tcase_add_loop_test(tcase, a_client_that_hoards_memory_does_not_block_others, 0, WAITERS);
+    tcase_add_loop_test(tcase, a_payload_for_an_unserved_port_does_not_block_other_ports, 0, 2);
+    tcase_add_loop_test(tcase, a_stalled_reply_takes_limited_memory, 0, 2 * peer_users());
     return suite;
 }

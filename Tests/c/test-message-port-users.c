@@ -38,28 +38,28 @@ static RLDataRef answer(RLMessagePortRef local, int32_t id, RLDataRef data, UNUS
 }
 
 /* A server that obeys this test: A allows other users, F forbids them, Q quits. */
-struct boss {
+struct server_process {
     pid_t child;
     int control;
 };
 static struct server server;
-static int orders;
+static int commands;
 
-static int orders_port(UNUSED void *info) { return orders; }
+static int commands_port(UNUSED void *info) { return commands; }
 
-static void obey(UNUSED void *info)
+static void execute_command(UNUSED void *info)
 {
-    char order;
-    if (read(orders, &order, 1) != 1 || order == 'Q') {
+    char command;
+    if (read(commands, &command, 1) != 1 || command == 'Q') {
         end_server(&server);
         _exit(0);
     }
-    child_assert(RLMessagePortSetAllowsOtherUsers(server.port, order == 'A'));
-    child_assert(RLMessagePortAllowsOtherUsers(server.port) == (order == 'A'));
-    child_assert(write(orders, &order, 1) == 1);
+    child_assert(RLMessagePortSetAllowsOtherUsers(server.port, command == 'A'));
+    child_assert(RLMessagePortAllowsOtherUsers(server.port) == (command == 'A'));
+    child_assert(write(commands, &command, 1) == 1);
 }
 
-static struct boss start_server(uid_t user)
+static struct server_process start_server(uid_t user)
 {
     int ends[2];
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
@@ -68,31 +68,31 @@ static struct boss start_server(uid_t user)
         close(ends[0]);
         become(user);
         serve(&server, NAME, answer, NULL);
-        orders = ends[1];
-        RLRunLoopSourceRef source = make_port_source(0, orders_port, obey, NULL);
+        commands = ends[1];
+        RLRunLoopSourceRef source = make_port_source(0, commands_port, execute_command, NULL);
         RLRunLoopAddSource(RLRunLoopGetCurrent(), source, MODE);
-        say_ready(orders);
+        say_ready(commands);
         RLRunLoopRun();
         _exit(1);
     }
     close(ends[1]);
     char byte;
     ck_assert_int_eq(read(ends[0], &byte, 1), 1);
-    return (struct boss){child, ends[0]};
+    return (struct server_process){child, ends[0]};
 }
 
-static void order(struct boss boss, char what)
+static void send_command(struct server_process process, char what)
 {
     char byte;
-    ck_assert_int_eq(write(boss.control, &what, 1), 1);
-    ck_assert_int_eq(read(boss.control, &byte, 1), 1);
+    ck_assert_int_eq(write(process.control, &what, 1), 1);
+    ck_assert_int_eq(read(process.control, &byte, 1), 1);
 }
 
-static void quit(struct boss boss)
+static void stop_server(struct server_process process)
 {
-    ck_assert_int_eq(write(boss.control, "Q", 1), 1);
-    end_process(boss.child, 0);
-    close(boss.control);
+    ck_assert_int_eq(write(process.control, "Q", 1), 1);
+    end_process(process.child, 0);
+    close(process.control);
     ck_assert_int_eq(name_files(), 0);
 }
 
@@ -153,7 +153,7 @@ static void is_refused(void)
 }
 
 /* The mode of the file does not stop root, but the server does. */
-static void root_is_cut_off(void)
+static void root_is_disconnected(void)
 {
     RLMessagePortRef port = RLMessagePortCreateRemoteOfUser(NULL, NAME, ANN);
     if (port == NULL) { /* if the server disconnected it early */
@@ -165,18 +165,18 @@ static void root_is_cut_off(void)
     RLRelease(port);
 }
 
-START_TEST(others_are_refused_unless_allowed)
+START_TEST(other_users_are_refused_unless_allowed)
 {
-    struct boss boss = start_server(ANN);
+    struct server_process process = start_server(ANN);
     as_user(ANN, ann_is_served);
     as_user(BOB, is_refused);
-    as_user(ROOT, root_is_cut_off);
-    order(boss, 'A');
-    order(boss, 'F');
+    as_user(ROOT, root_is_disconnected);
+    send_command(process, 'A');
+    send_command(process, 'F');
     as_user(ANN, ann_is_served);
     as_user(BOB, is_refused);
-    as_user(ROOT, root_is_cut_off);
-    quit(boss);
+    as_user(ROOT, root_is_disconnected);
+    stop_server(process);
 }
 END_TEST
 
@@ -212,14 +212,14 @@ static void bob_is_served(void)
 
 static void ask_ann(void) { ask_as(ANN); }
 
-START_TEST(others_are_served_if_allowed)
+START_TEST(other_users_are_served_if_allowed)
 {
-    struct boss boss = start_server(ANN);
-    order(boss, 'A');
+    struct server_process process = start_server(ANN);
+    send_command(process, 'A');
     as_user(ANN, ann_is_served);
     as_user(BOB, bob_is_served);
     as_user(ROOT, ask_ann);
-    quit(boss);
+    stop_server(process);
 }
 END_TEST
 
@@ -241,22 +241,22 @@ static void guest_process(int ready)
     RLRelease(port);
 }
 
-START_TEST(others_are_disconnected_when_they_are_forbidden)
+START_TEST(other_users_are_disconnected_when_they_are_forbidden)
 {
     int ready;
-    struct boss boss = start_server(ANN);
-    order(boss, 'A');
+    struct server_process process = start_server(ANN);
+    send_command(process, 'A');
     pid_t guest = start_server_process(guest_process, &ready);
-    order(boss, 'F');
+    send_command(process, 'F');
     end_process(guest, 0);
     close(ready);
     as_user(ANN, ann_is_served);
-    quit(boss);
+    stop_server(process);
 }
 END_TEST
 
 /* Another user serves the name, and allows this one, but is not the user that the client trusts. */
-static void ann_is_not_deceived(void)
+static void ann_does_not_trust_bob(void)
 {
     child_assert(RLMessagePortCreateRemote(NULL, NAME) == NULL && errno == EACCES);
     connect_as(ANN, EACCES);
@@ -266,12 +266,12 @@ static void ann_is_not_deceived(void)
 /* In a sticky directory, a name that a crash left behind belongs to the user that had it. */
 START_TEST(a_name_stays_with_its_user_after_a_crash)
 {
-    struct boss boss = start_server(BOB);
-    order(boss, 'A');
-    as_user(ANN, ann_is_not_deceived);
+    struct server_process process = start_server(BOB);
+    send_command(process, 'A');
+    as_user(ANN, ann_does_not_trust_bob);
     as_user(ANN, cannot_serve);
-    end_process(boss.child, SIGKILL);
-    close(boss.control);
+    end_process(process.child, SIGKILL);
+    close(process.control);
     as_user(ANN, cannot_serve);
     as_user(ROOT, cannot_serve);
     as_user(BOB, can_serve);
@@ -330,7 +330,7 @@ static void is_kept_out_while_serving(void)
     RLRelease(port);
 }
 
-START_TEST(files_of_others_are_not_used)
+START_TEST(files_of_other_users_are_not_used)
 {
     static const char *const suffixes[] = {".lock", ".new", ".port"};
     look_up_names();
@@ -360,22 +360,22 @@ static void trusts_root(void) { connect_as(ROOT, EACCES); }
 static void trusts_ann(void) { connect_as(ANN, EACCES); }
 static void ask_root(void) { ask_as(ROOT); }
 
-START_TEST(directory_of_a_service)
+START_TEST(other_users_can_connect_but_not_serve_in_a_service_directory)
 {
     static const uid_t owners[] = {ANN, ROOT};
     for (int index = 0; index < 2; index++) {
         make_directory_of(owners[index], 0755);
-        struct boss boss = start_server(owners[index]);
-        order(boss, 'A');
+        struct server_process process = start_server(owners[index]);
+        send_command(process, 'A');
         as_user(BOB, owners[index] == ANN ? ask_ann : ask_root);
         as_user(BOB, owners[index] == ANN ? trusts_root : trusts_ann);
         as_user(BOB, cannot_serve);
-        quit(boss);
+        stop_server(process);
     }
 }
 END_TEST
 
-START_TEST(an_unsafe_directory_is_refused)
+START_TEST(an_unsafe_port_directory_is_refused)
 {
     make_directory_of(ROOT, 0777); /* every user can replace every file */
     as_user(ANN, cannot_serve);
@@ -399,12 +399,12 @@ Suite *suite_under_test(void)
         return suite;
     }
     tcase_add_checked_fixture(tcase, begin, remove_own_directory);
-    tcase_add_test(tcase, others_are_refused_unless_allowed);
-    tcase_add_test(tcase, others_are_served_if_allowed);
-    tcase_add_test(tcase, others_are_disconnected_when_they_are_forbidden);
+    tcase_add_test(tcase, other_users_are_refused_unless_allowed);
+    tcase_add_test(tcase, other_users_are_served_if_allowed);
+    tcase_add_test(tcase, other_users_are_disconnected_when_they_are_forbidden);
     tcase_add_test(tcase, a_name_stays_with_its_user_after_a_crash);
-    tcase_add_test(tcase, files_of_others_are_not_used);
-    tcase_add_test(tcase, directory_of_a_service);
-    tcase_add_test(tcase, an_unsafe_directory_is_refused);
+    tcase_add_test(tcase, files_of_other_users_are_not_used);
+    tcase_add_test(tcase, other_users_can_connect_but_not_serve_in_a_service_directory);
+    tcase_add_test(tcase, an_unsafe_port_directory_is_refused);
     return suite;
 }

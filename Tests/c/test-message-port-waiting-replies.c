@@ -21,8 +21,8 @@ static void count_reply(UNUSED RLMessagePortRef port, int32_t result, RLDataRef 
     ++*(int *)info;
 }
 
-static void say(int fd) { require(write(fd, "x", 1) == 1); }
-static void hear(int fd)
+static void write_byte(int fd) { require(write(fd, "x", 1) == 1); }
+static void await_byte(int fd)
 {
     char byte;
     require(read(fd, &byte, 1) == 1);
@@ -39,7 +39,7 @@ static void ask_many(void)
            RLMessagePortSendRequestAsync(port, 1, NULL, 0.5, HUGE_VAL, MODE, count_reply, &replies) == 0)
         sent++;
     require(write(has_sent[1], &sent, sizeof sent) == sizeof sent);
-    hear(may_read[0]);
+    await_byte(may_read[0]);
     while (replies < sent)
         RLRunLoopRunInMode(MODE, 20, true);
     _exit(0);
@@ -48,7 +48,7 @@ static void ask_many(void)
 /* The descriptor of a version-1 source that notices when the client writes or ends. */
 static int client_end(void *info) { return *(int *)info; }
 
-START_TEST(replies_that_wait_are_freed)
+START_TEST(queued_replies_are_freed)
 {
     struct server server;
     serve(&server, NAME, answer_large, NULL);
@@ -74,7 +74,7 @@ START_TEST(replies_that_wait_are_freed)
     if (_i)
         kill(client, SIGKILL);
     else
-        say(may_read[1]);
+        write_byte(may_read[1]);
     while (waitpid(client, NULL, WNOHANG) == 0)
         RLRunLoopRunInMode(MODE, 0.005, false);
     if (_i == 0)
@@ -95,6 +95,6 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-waiting-replies");
     TCase *tcase = add_case(suite, "replies", 30);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
-    tcase_add_loop_test(tcase, replies_that_wait_are_freed, 0, 2);
+    tcase_add_loop_test(tcase, queued_replies_are_freed, 0, 2);
     return suite;
 }

@@ -4,7 +4,7 @@
 #include <signal.h>
 
 /* In a sanitizer build, the Swift runtime may have installed its own crash handler. */
-static void die_by_default(void) { signal(SIGABRT, SIG_DFL); }
+static void abort_by_default(void) { signal(SIGABRT, SIG_DFL); }
 
 START_TEST(a_null_handle_aborts) { RLRunLoopWakeUp(NULL); }
 END_TEST
@@ -18,16 +18,16 @@ END_TEST
 START_TEST(nan_aborts) { RLRunLoopTimerCreate(NULL, NAN, 0, 0, 0, count_timer, NULL); }
 END_TEST
 
-static void make_a_mistake(UNUSED void *info) { RLRunLoopWakeUp(NULL); }
+static void wake_null(UNUSED void *info) { RLRunLoopWakeUp(NULL); }
 
-START_TEST(a_mistake_in_a_callback_aborts)
+START_TEST(misuse_in_a_callback_aborts)
 {
-    RLRunLoopPerformFunction(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, make_a_mistake, NULL);
+    RLRunLoopPerformFunction(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, wake_null, NULL);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
 }
 END_TEST
 
-START_TEST(a_mistake_that_another_library_reports_aborts) { RLReportError("OtherCreate", "size", "negative", 1); }
+START_TEST(misuse_reported_by_another_library_aborts) { RLReportError("OtherCreate", "size", "negative", 1); }
 END_TEST
 
 /* Shows by its signal that it was called, which has to be before the abort. */
@@ -44,7 +44,7 @@ START_TEST(the_handler_is_called_before_the_abort)
 }
 END_TEST
 
-START_TEST(what_is_not_misuse_does_not_abort)
+START_TEST(errors_other_than_misuse_do_not_abort)
 {
     ck_assert_ptr_null(RLStringCreateWithCString(NULL, "\xff", kRLStringEncodingUTF8));
     RLReportError("OtherRun", "memory", "none is left", 0);
@@ -63,13 +63,13 @@ Suite *suite_under_test(void)
     }
     Suite *suite = suite_create("misuse-abort");
     TCase *tcase = add_case(suite, "abort", 20);
-    tcase_add_checked_fixture(tcase, die_by_default, NULL);
+    tcase_add_checked_fixture(tcase, abort_by_default, NULL);
     tcase_add_test_raise_signal(tcase, a_null_handle_aborts, SIGABRT);
     tcase_add_test_raise_signal(tcase, a_handle_of_the_wrong_kind_aborts, SIGABRT);
     tcase_add_test_raise_signal(tcase, nan_aborts, SIGABRT);
-    tcase_add_test_raise_signal(tcase, a_mistake_in_a_callback_aborts, SIGABRT);
-    tcase_add_test_raise_signal(tcase, a_mistake_that_another_library_reports_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tcase, misuse_in_a_callback_aborts, SIGABRT);
+    tcase_add_test_raise_signal(tcase, misuse_reported_by_another_library_aborts, SIGABRT);
     tcase_add_test_raise_signal(tcase, the_handler_is_called_before_the_abort, SIGUSR1);
-    tcase_add_test(tcase, what_is_not_misuse_does_not_abort);
+    tcase_add_test(tcase, errors_other_than_misuse_do_not_abort);
     return suite;
 }

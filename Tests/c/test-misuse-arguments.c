@@ -34,7 +34,7 @@ static RLStringRef format_with_arguments(RLStringRef format, ...)
     return string;
 }
 
-START_TEST(strings)
+START_TEST(wrong_string_arguments_are_reported)
 {
     uint8_t bytes[4] = "abc";
     char buffer[8] = "before";
@@ -63,7 +63,7 @@ static const RLRange outside_of_three[] = {{0, 4},        {3, 1},       {4, 0}, 
                                            {1, LONG_MAX}, {LONG_MAX, 1}};
 enum { OUTSIDE = sizeof outside_of_three / sizeof *outside_of_three };
 
-START_TEST(data)
+START_TEST(wrong_data_arguments_are_reported)
 {
     uint8_t buffer[8] = "before";
     INVALID(NULL, RLDataCreate, "bytes", NULL, NULL, 3);
@@ -78,7 +78,7 @@ START_TEST(data)
 }
 END_TEST
 
-START_TEST(arrays)
+START_TEST(wrong_array_arguments_are_reported)
 {
     const void *values[] = {kRLRunLoopDefaultMode, kRLRunLoopDefaultMode, kRLRunLoopDefaultMode};
     RLArrayCallBacks unknown_version = {.version = 1};
@@ -100,7 +100,7 @@ START_TEST(arrays)
 END_TEST
 
 /* CF crashes here. These functions report their own name, and change nothing. */
-START_TEST(null_in_collections_of_objects)
+START_TEST(null_in_collections_of_objects_is_reported)
 {
     const void *values[] = {kRLRunLoopDefaultMode, NULL};
     RLStringRef text = RLSTR("there");
@@ -145,7 +145,7 @@ END_TEST
 
 static const RLIndex unknown_versions[] = {-1, 2, 3, LONG_MIN, LONG_MAX};
 
-START_TEST(sources)
+START_TEST(wrong_source_arguments_are_reported)
 {
     struct lifetime life = {0};
     RLRunLoopSourceContext1 context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -170,7 +170,7 @@ START_TEST(sources)
 }
 END_TEST
 
-START_TEST(timers)
+START_TEST(wrong_timer_arguments_are_reported)
 {
     struct lifetime life = {0};
     RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release}, got;
@@ -200,7 +200,7 @@ START_TEST(timers)
 }
 END_TEST
 
-START_TEST(observers)
+START_TEST(wrong_observer_arguments_are_reported)
 {
     struct lifetime life = {0};
     RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release}, got;
@@ -217,7 +217,7 @@ START_TEST(observers)
 }
 END_TEST
 
-START_TEST(runs)
+START_TEST(wrong_run_arguments_are_reported)
 {
     atomic_int performed = 0;
     RLRunLoopSourceRef source = make_source(0, count_perform, &performed);
@@ -234,7 +234,7 @@ START_TEST(runs)
 }
 END_TEST
 
-START_TEST(spin_intervals)
+START_TEST(wrong_spin_intervals_are_reported)
 {
     RLRunLoopSetSpinInterval(rl, 0.001);
     REPORTED(RLRunLoopSetSpinInterval, "seconds", rl, NAN);
@@ -244,7 +244,7 @@ START_TEST(spin_intervals)
 }
 END_TEST
 
-START_TEST(performs)
+START_TEST(wrong_perform_arguments_are_reported)
 {
     struct lifetime life = {0};
     RLRunLoopMode mode = kRLRunLoopDefaultMode;
@@ -261,7 +261,7 @@ START_TEST(performs)
 }
 END_TEST
 
-START_TEST(an_array_or_a_set_of_modes_with_something_else_in_it)
+START_TEST(modes_that_are_not_strings_are_reported)
 {
     RLDataRef no_mode = RLDataCreate(NULL, NULL, 0);
     const void *values[] = {kRLRunLoopDefaultMode, no_mode};
@@ -285,16 +285,16 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("misuse-arguments");
     TCase *tcase = add_case(suite, "arguments", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, strings);
-    tcase_add_test(tcase, data);
-    tcase_add_test(tcase, arrays);
-    tcase_add_test(tcase, null_in_collections_of_objects);
-    tcase_add_test(tcase, sources);
-    tcase_add_test(tcase, timers);
-    tcase_add_test(tcase, observers);
-    tcase_add_test(tcase, runs);
-    tcase_add_test(tcase, spin_intervals);
-    tcase_add_test(tcase, performs);
-    tcase_add_test(tcase, an_array_or_a_set_of_modes_with_something_else_in_it);
+    tcase_add_test(tcase, wrong_string_arguments_are_reported);
+    tcase_add_test(tcase, wrong_data_arguments_are_reported);
+    tcase_add_test(tcase, wrong_array_arguments_are_reported);
+    tcase_add_test(tcase, null_in_collections_of_objects_is_reported);
+    tcase_add_test(tcase, wrong_source_arguments_are_reported);
+    tcase_add_test(tcase, wrong_timer_arguments_are_reported);
+    tcase_add_test(tcase, wrong_observer_arguments_are_reported);
+    tcase_add_test(tcase, wrong_run_arguments_are_reported);
+    tcase_add_test(tcase, wrong_spin_intervals_are_reported);
+    tcase_add_test(tcase, wrong_perform_arguments_are_reported);
+    tcase_add_test(tcase, modes_that_are_not_strings_are_reported);
     return suite;
 }

@@ -41,62 +41,62 @@ START_TEST(the_default_handler_writes_one_line_to_standard_error)
 }
 END_TEST
 
-START_TEST(a_handler_takes_the_place_of_standard_error)
+START_TEST(an_error_handler_replaces_the_line_on_standard_error)
 {
     ck_assert_str_eq(standard_error_of(add_a_timer_as_source), "");
     assert_misuse("RLRunLoopAddSource", "source", "expected RLRunLoopSource, got RLRunLoopTimer");
 }
 END_TEST
 
-static pthread_t heard_on;
-static int heard;
+static pthread_t handled_on;
+static int handled;
 static void use_library_in_handler(const char *message, void *info)
 {
     ck_assert_ptr_nonnull(strstr(message, "RLRunLoopWakeUp"));
-    ck_assert_ptr_eq(info, &heard_on);
-    heard_on = pthread_self();
-    heard++;
+    ck_assert_ptr_eq(info, &handled_on);
+    handled_on = pthread_self();
+    handled++;
     RLRelease(RLStringCreateWithCString(NULL, "in the handler", kRLStringEncodingUTF8));
     RLRunLoopWakeUp(RLRunLoopGetCurrent());
     RLSetErrorHandler(NULL, NULL); /* a handler may even replace itself */
 }
 
-static void *make_a_mistake(UNUSED void *info)
+static void *misuse_once(UNUSED void *info)
 {
-    RLSetErrorHandler(use_library_in_handler, &heard_on);
+    RLSetErrorHandler(use_library_in_handler, &handled_on);
     RLRunLoopWakeUp(NULL);
-    ck_assert(pthread_equal(heard_on, pthread_self()));
+    ck_assert(pthread_equal(handled_on, pthread_self()));
     return NULL;
 }
 
-START_TEST(a_handler_is_called_on_the_thread_of_the_mistake_and_may_use_the_library)
+START_TEST(an_error_handler_runs_on_the_misusing_thread_and_may_use_the_library)
 {
-    join_thread(start_thread(make_a_mistake, NULL));
-    ck_assert_int_eq(heard, 1);
+    join_thread(start_thread(misuse_once, NULL));
+    ck_assert_int_eq(handled, 1);
 }
 END_TEST
 
 /* A handler is never called with another handler's info, even while a thread replaces both. */
-static atomic_int mixed_up, heard_one, heard_other, mistakes_over;
+static atomic_int mixed_up, handled_by_one, handled_by_other, misuse_over;
 static void handler_one(UNUSED const char *message, void *info)
 {
-    heard_one++;
-    mixed_up += info != (void *)&heard_one;
+    handled_by_one++;
+    mixed_up += info != (void *)&handled_by_one;
 }
 static void handler_other(UNUSED const char *message, void *info)
 {
-    heard_other++;
-    mixed_up += info != (void *)&heard_other;
+    handled_by_other++;
+    mixed_up += info != (void *)&handled_by_other;
 }
 static void *replace_handlers(UNUSED void *info)
 {
-    while (!mistakes_over) {
-        RLSetErrorHandler(handler_one, &heard_one);
-        RLSetErrorHandler(handler_other, &heard_other);
+    while (!misuse_over) {
+        RLSetErrorHandler(handler_one, &handled_by_one);
+        RLSetErrorHandler(handler_other, &handled_by_other);
     }
     return NULL;
 }
-static void *make_many_mistakes(UNUSED void *info)
+static void *misuse_often(UNUSED void *info)
 {
     for (int i = 0; i < SCALED(10000); i++)
         RLRunLoopWakeUp(NULL);
@@ -105,21 +105,21 @@ static void *make_many_mistakes(UNUSED void *info)
 
 START_TEST(handler_and_info_are_replaced_together)
 {
-    RLSetErrorHandler(handler_one, &heard_one);
+    RLSetErrorHandler(handler_one, &handled_by_one);
     pthread_t replacer = start_thread(replace_handlers, NULL), threads[3];
     for (int i = 0; i < 3; i++)
-        threads[i] = start_thread(make_many_mistakes, NULL);
+        threads[i] = start_thread(misuse_often, NULL);
     for (int i = 0; i < 3; i++)
         join_thread(threads[i]);
-    mistakes_over = 1;
+    misuse_over = 1;
     join_thread(replacer);
     ck_assert_int_eq(mixed_up, 0);
-    ck_assert_int_eq(heard_one + heard_other, 3 * SCALED(10000)); /* one diagnostic per misuse */
+    ck_assert_int_eq(handled_by_one + handled_by_other, 3 * SCALED(10000)); /* one diagnostic per misuse */
 }
 END_TEST
 
 /* System failures and things that are allowed print nothing, not even to standard error. */
-static void do_what_is_no_mistake(void)
+static void use_correctly(void)
 {
     RLSetErrorHandler(NULL, NULL);
     RLRunLoopRef rl = RLRunLoopGetCurrent();
@@ -139,7 +139,7 @@ static void do_what_is_no_mistake(void)
     RLRelease(timer);
 }
 
-START_TEST(nothing_else_is_ever_printed) { ck_assert_str_eq(standard_error_of(do_what_is_no_mistake), ""); }
+START_TEST(nothing_but_misuse_is_printed) { ck_assert_str_eq(standard_error_of(use_correctly), ""); }
 END_TEST
 
 static void show_a_string_and_null(void)
@@ -179,7 +179,7 @@ static void show_long_ones(void)
     RLRelease(timer);
 }
 
-START_TEST(show_writes_long_strings_whole_and_always_a_newline)
+START_TEST(show_writes_long_strings_completely_with_a_newline)
 {
     const char *text = standard_error_of(show_long_ones);
     static const size_t lengths[] = {999, 1000, 1001};
@@ -194,13 +194,13 @@ START_TEST(show_writes_long_strings_whole_and_always_a_newline)
 END_TEST
 
 /* A library built on this one can report its own misuse and failures. */
-static void report_a_mistake_without_handler(void)
+static void report_misuse_without_handler(void)
 {
     RLSetErrorHandler(NULL, NULL);
     RLReportError("OtherCreate", "size", "negative", 1);
 }
 
-START_TEST(what_another_library_reports_goes_where_ours_goes)
+START_TEST(errors_reported_by_another_library_reach_the_same_handler)
 {
     errno = ERANGE;
     RLReportError("OtherRun", "memory", "none is left", 0);
@@ -211,7 +211,7 @@ START_TEST(what_another_library_reports_goes_where_ours_goes)
     assert_misuse("OtherCreate", "size", "negative");
     RLReportError("OtherRun", NULL, "none is left", 0);
     assert_misuse("RLReportError", "parameter", "NULL");
-    ck_assert_str_eq(standard_error_of(report_a_mistake_without_handler), "runloop: OtherCreate: size: negative\n");
+    ck_assert_str_eq(standard_error_of(report_misuse_without_handler), "runloop: OtherCreate: size: negative\n");
 }
 END_TEST
 
@@ -222,13 +222,13 @@ static void report_at_length(void)
     RLReportError("F", "p", long_text, 1);
 }
 
-START_TEST(a_long_report_of_another_library_is_cut)
+START_TEST(a_long_report_of_another_library_is_truncated)
 {
     ck_assert_uint_eq(strlen(standard_error_of(report_at_length)), 1001);
 }
 END_TEST
 
-START_TEST(an_unknown_value_of_the_environment_is_reported_once)
+START_TEST(an_unknown_value_of_the_environment_variable_is_reported_once)
 {
     setenv("RUNLOOP_MISUSE", "", 1); /* as if it were not set */
     RLRunLoopWakeUp(NULL);
@@ -245,15 +245,15 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("misuse-handler");
     TCase *tcase = add_case(suite, "handler", 20);
-    tcase_add_test(tcase, an_unknown_value_of_the_environment_is_reported_once);
+    tcase_add_test(tcase, an_unknown_value_of_the_environment_variable_is_reported_once);
     tcase_add_test(tcase, the_default_handler_writes_one_line_to_standard_error);
-    tcase_add_test(tcase, a_handler_takes_the_place_of_standard_error);
-    tcase_add_test(tcase, a_handler_is_called_on_the_thread_of_the_mistake_and_may_use_the_library);
+    tcase_add_test(tcase, an_error_handler_replaces_the_line_on_standard_error);
+    tcase_add_test(tcase, an_error_handler_runs_on_the_misusing_thread_and_may_use_the_library);
     tcase_add_test(tcase, handler_and_info_are_replaced_together);
-    tcase_add_test(tcase, what_another_library_reports_goes_where_ours_goes);
-    tcase_add_test(tcase, a_long_report_of_another_library_is_cut);
-    tcase_add_test(tcase, nothing_else_is_ever_printed);
+    tcase_add_test(tcase, errors_reported_by_another_library_reach_the_same_handler);
+    tcase_add_test(tcase, a_long_report_of_another_library_is_truncated);
+    tcase_add_test(tcase, nothing_but_misuse_is_printed);
     tcase_add_test(tcase, show_writes_a_line_to_standard_error);
-    tcase_add_test(tcase, show_writes_long_strings_whole_and_always_a_newline);
+    tcase_add_test(tcase, show_writes_long_strings_completely_with_a_newline);
     return suite;
 }

@@ -27,7 +27,7 @@ static RLRunLoopObserverRef add_observer(RLOptionFlags activities, RLBoolean rep
 
 static void run_once(void) { RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0); }
 
-START_TEST(an_observer_knows_what_it_was_made_with)
+START_TEST(an_observer_returns_its_attributes)
 {
     int info;
     RLRunLoopObserverRef observer = make_observer(kRLRunLoopEntry | kRLRunLoopExit, 0, -12, note_info, &info);
@@ -42,7 +42,7 @@ START_TEST(an_observer_knows_what_it_was_made_with)
 }
 END_TEST
 
-START_TEST(only_the_activities_asked_for_arrive)
+START_TEST(an_observer_receives_only_the_requested_activities)
 {
     atomic_int entries = 0, exits = 0;
     RLRunLoopObserverRef entry = add_observer(kRLRunLoopEntry, 1, 0, count_activity, &entries);
@@ -57,7 +57,7 @@ START_TEST(only_the_activities_asked_for_arrive)
 }
 END_TEST
 
-START_TEST(lower_orders_come_first_even_the_absurd_ones)
+START_TEST(observers_of_lower_order_are_called_first)
 {
     RLRunLoopObserverRef observers[] = {add_observer(kRLRunLoopEntry, 1, 5, note_info, "5"),
                                         add_observer(kRLRunLoopEntry, 1, INT64_MAX, note_info, "max"),
@@ -99,7 +99,7 @@ static void drop_trio(void)
     assert_notes("");
 }
 
-START_TEST(equal_orders_are_called_as_they_were_added_to_each_mode)
+START_TEST(observers_of_equal_order_are_called_in_the_order_added_to_each_mode)
 {
     make_trio();
     add_to(kRLRunLoopDefaultMode, 2, 0, 1);
@@ -128,7 +128,7 @@ START_TEST(an_observer_that_is_removed_and_added_comes_last)
 }
 END_TEST
 
-START_TEST(observers_of_the_common_modes_have_their_place_in_each)
+START_TEST(observers_of_the_common_modes_are_ordered_in_each_mode)
 {
     make_trio();
     RLRunLoopAddCommonMode(rl, OTHER);
@@ -146,7 +146,7 @@ START_TEST(observers_of_the_common_modes_have_their_place_in_each)
 }
 END_TEST
 
-START_TEST(a_mode_that_becomes_common_orders_the_common_items_behind_its_own)
+START_TEST(a_mode_that_becomes_common_orders_common_observers_after_its_own)
 {
     make_trio();
     RLRunLoopAddObserver(rl, trio[2], OTHER);
@@ -195,7 +195,7 @@ static void invalidate_and_release_self(RLRunLoopObserverRef observer, RLRunLoop
     RLRelease(observer);
 }
 
-START_TEST(invalidate_self_in_callback_ends_it_even_for_exit)
+START_TEST(an_observer_that_invalidates_itself_is_not_even_called_for_the_exit)
 {
     RLRunLoopObserverRef observer = add_observer(kRLRunLoopEntry | kRLRunLoopExit, 1, 0, invalidate_self, "I");
     add_observer(kRLRunLoopEntry | kRLRunLoopExit, 1, 1, invalidate_and_release_self, "R");
@@ -248,7 +248,7 @@ START_TEST(an_observer_released_by_an_earlier_one_is_not_touched)
 }
 END_TEST
 
-START_TEST(an_observer_removed_by_an_earlier_one_is_gone_from_the_next_activity)
+START_TEST(an_observer_removed_by_an_earlier_one_is_not_called_for_the_next_activity)
 {
     RLRunLoopObserverRef first = add_observer(kRLRunLoopEntry, 0, 0, remove_victim, "first");
     victim = add_observer(kRLRunLoopEntry | kRLRunLoopBeforeTimers, 1, 1, note_info, "victim");
@@ -293,7 +293,7 @@ static void check_released_now(RLRunLoopObserverRef observer, UNUSED RLRunLoopAc
     ck_assert_int_eq(((struct lifetime *)info)->releases, 1);
 }
 
-START_TEST(invalidate_releases_the_info_at_once)
+START_TEST(invalidating_an_observer_releases_its_info_at_once)
 {
     struct lifetime life = {0};
     RLRunLoopObserverRef observer = make_living_observer(&life, check_released_now);
@@ -312,7 +312,7 @@ START_TEST(invalidate_releases_the_info_at_once)
 }
 END_TEST
 
-START_TEST(removing_the_last_reference_releases_the_info)
+START_TEST(removing_the_last_reference_to_an_observer_releases_its_info)
 {
     struct lifetime life = {0};
     RLRunLoopObserverRef observer = make_living_observer(&life, count_activity);
@@ -347,21 +347,21 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("observer-activities");
     TCase *tcase = add_case(suite, "observers", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, an_observer_knows_what_it_was_made_with);
-    tcase_add_test(tcase, only_the_activities_asked_for_arrive);
-    tcase_add_test(tcase, lower_orders_come_first_even_the_absurd_ones);
-    tcase_add_test(tcase, equal_orders_are_called_as_they_were_added_to_each_mode);
+    tcase_add_test(tcase, an_observer_returns_its_attributes);
+    tcase_add_test(tcase, an_observer_receives_only_the_requested_activities);
+    tcase_add_test(tcase, observers_of_lower_order_are_called_first);
+    tcase_add_test(tcase, observers_of_equal_order_are_called_in_the_order_added_to_each_mode);
     tcase_add_test(tcase, an_observer_that_is_removed_and_added_comes_last);
-    tcase_add_test(tcase, observers_of_the_common_modes_have_their_place_in_each);
-    tcase_add_test(tcase, a_mode_that_becomes_common_orders_the_common_items_behind_its_own);
+    tcase_add_test(tcase, observers_of_the_common_modes_are_ordered_in_each_mode);
+    tcase_add_test(tcase, a_mode_that_becomes_common_orders_common_observers_after_its_own);
     tcase_add_test(tcase, a_one_shot_observer_is_called_once_and_then_invalid);
-    tcase_add_test(tcase, invalidate_self_in_callback_ends_it_even_for_exit);
+    tcase_add_test(tcase, an_observer_that_invalidates_itself_is_not_even_called_for_the_exit);
     tcase_add_test(tcase, an_observer_invalidated_by_an_earlier_one_is_not_called);
     tcase_add_test(tcase, an_observer_released_by_an_earlier_one_is_not_touched);
-    tcase_add_test(tcase, an_observer_removed_by_an_earlier_one_is_gone_from_the_next_activity);
+    tcase_add_test(tcase, an_observer_removed_by_an_earlier_one_is_not_called_for_the_next_activity);
     tcase_add_test(tcase, an_observer_added_in_a_callback_is_notified_of_the_next_activity);
-    tcase_add_test(tcase, invalidate_releases_the_info_at_once);
-    tcase_add_test(tcase, removing_the_last_reference_releases_the_info);
+    tcase_add_test(tcase, invalidating_an_observer_releases_its_info_at_once);
+    tcase_add_test(tcase, removing_the_last_reference_to_an_observer_releases_its_info);
     tcase_add_test(tcase, a_thousand_observers_are_added_and_removed);
     return suite;
 }

@@ -23,7 +23,7 @@ static void queue_for_two_modes(UNUSED RLRunLoopTimerRef timer, UNUSED void *inf
     ck_assert(RLRunLoopPerformFunction(rl, RLSTR("other"), count_perform, &ran));
 }
 
-START_TEST(a_request_put_back_for_another_mode_can_be_cancelled_by_its_batch)
+START_TEST(a_function_requeued_for_another_mode_can_be_cancelled_in_its_batch)
 {
     RLRunLoopTimerRef timer = make_timer(0, 0, queue_for_two_modes, NULL);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
@@ -39,7 +39,7 @@ END_TEST
 
 /* -- Delayed -- */
 
-START_TEST(a_delayed_function_in_no_mode_is_refused_and_leaves_nothing)
+START_TEST(a_delayed_function_without_modes_is_refused)
 {
     RLArrayRef none = RLArrayCreate(NULL, NULL, 0, &kRLTypeArrayCallBacks);
     errno = 0;
@@ -100,7 +100,7 @@ static void *cancel_on_this_loop(UNUSED void *info)
     return NULL; /* not reached */
 }
 
-START_TEST(the_other_release_functions_are_called_when_one_ends_the_thread_and_its_loop)
+START_TEST(a_release_function_that_ends_the_thread_does_not_skip_the_others)
 {
     join_thread(start_thread(cancel_on_this_loop, NULL));
     ck_assert_int_eq(released, 100);
@@ -113,7 +113,7 @@ static void *cancel_on_another_loop(void *loop)
     return NULL; /* not reached */
 }
 
-START_TEST(nothing_that_was_cancelled_runs_when_a_release_function_ends_the_thread_that_cancels)
+START_TEST(cancelled_functions_do_not_run_if_a_release_function_ends_the_cancelling_thread)
 {
     for (int i = 0; i < 100; i++)
         ck_assert(RLRunLoopPerformFunctionWithRelease(rl, kRLRunLoopDefaultMode, count_perform, &token,
@@ -142,7 +142,7 @@ static bool has_mode(RLRunLoopRef loop, RLRunLoopMode mode)
     return has;
 }
 
-START_TEST(a_release_function_that_ends_the_thread_that_cancels_leaves_no_thread_waiting)
+START_TEST(a_release_function_that_ends_the_cancelling_thread_leaves_no_thread_waiting)
 {
     struct looper looper;
     looper_start(&looper);
@@ -164,11 +164,11 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("perform-cancelled");
     TCase *tcase = add_case(suite, "cancelled", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, a_request_put_back_for_another_mode_can_be_cancelled_by_its_batch);
-    tcase_add_test(tcase, a_delayed_function_in_no_mode_is_refused_and_leaves_nothing);
+    tcase_add_test(tcase, a_function_requeued_for_another_mode_can_be_cancelled_in_its_batch);
+    tcase_add_test(tcase, a_delayed_function_without_modes_is_refused);
     tcase_add_test(tcase, a_release_function_may_cancel_delayed_functions_of_its_ending_loop);
-    tcase_add_test(tcase, the_other_release_functions_are_called_when_one_ends_the_thread_and_its_loop);
-    tcase_add_test(tcase, nothing_that_was_cancelled_runs_when_a_release_function_ends_the_thread_that_cancels);
-    tcase_add_test(tcase, a_release_function_that_ends_the_thread_that_cancels_leaves_no_thread_waiting);
+    tcase_add_test(tcase, a_release_function_that_ends_the_thread_does_not_skip_the_others);
+    tcase_add_test(tcase, cancelled_functions_do_not_run_if_a_release_function_ends_the_cancelling_thread);
+    tcase_add_test(tcase, a_release_function_that_ends_the_cancelling_thread_leaves_no_thread_waiting);
     return suite;
 }

@@ -44,7 +44,7 @@ START_TEST(functions_of_other_modes_stay_queued)
 }
 END_TEST
 
-START_TEST(a_function_of_several_modes_runs_once_in_whichever_comes_first)
+START_TEST(a_function_of_several_modes_runs_once_in_whichever_runs_first)
 {
     const void *names[] = {RLSTR("first"), RLSTR("second")};
     RLArrayRef modes = RLArrayCreate(NULL, names, 2, &kRLTypeArrayCallBacks);
@@ -56,7 +56,7 @@ START_TEST(a_function_of_several_modes_runs_once_in_whichever_comes_first)
 }
 END_TEST
 
-START_TEST(a_set_of_modes_is_as_good_as_an_array)
+START_TEST(modes_may_be_passed_as_a_set)
 {
     const void *names[] = {RLSTR("first"), RLSTR("second")};
     RLMutableSetRef modes = RLSetCreateMutable(NULL, 0, &kRLTypeSetCallBacks);
@@ -130,7 +130,7 @@ static void run_nested(void *info)
     note("end");
 }
 
-START_TEST(a_nested_run_takes_the_functions_still_queued_and_none_twice)
+START_TEST(a_nested_run_calls_no_queued_function_twice)
 {
     RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, run_nested, "nested");
     queue(kRLRunLoopDefaultMode, "A");
@@ -214,7 +214,7 @@ static void cancel_queued(void *info)
     ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, info), 1); /* not this function, which is running */
 }
 
-START_TEST(cancel_in_a_function_reaches_those_of_the_same_batch)
+START_TEST(a_function_can_cancel_others_of_its_batch)
 {
     RLRunLoopPerformFunction(rl, kRLRunLoopDefaultMode, cancel_queued, "victim");
     queue(kRLRunLoopDefaultMode, "victim");
@@ -259,7 +259,7 @@ END_TEST
 
 static void note_timer(UNUSED RLRunLoopTimerRef timer, void *info) { note(info); }
 
-START_TEST(no_delay_is_after_all_that_are_due_already)
+START_TEST(a_delay_of_0_runs_after_functions_already_due)
 {
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() - 1, 0, note_timer, "timer");
     ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "delayed", 0.0005));
@@ -274,7 +274,7 @@ START_TEST(no_delay_is_after_all_that_are_due_already)
 END_TEST
 
 /* No delay is not a nanosecond later than now, however the clocks are rounded. */
-START_TEST(no_delay_is_the_next_pass_even_if_that_comes_at_once)
+START_TEST(a_delay_of_0_runs_in_an_immediately_following_pass)
 {
     atomic_int calls = 0;
     for (int i = 1; i <= SCALED(10000); i++) {
@@ -292,7 +292,7 @@ static void queue_again(void *info)
         ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, queue_again, "last", 0));
 }
 
-START_TEST(no_delay_in_a_delayed_function_is_the_next_pass)
+START_TEST(a_delay_of_0_in_a_delayed_function_runs_in_the_next_pass)
 {
     ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, queue_again, "first", 0));
     ck_assert(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, note_info, "second", 0));
@@ -303,7 +303,7 @@ START_TEST(no_delay_in_a_delayed_function_is_the_next_pass)
 }
 END_TEST
 
-START_TEST(a_delay_beyond_the_last_date_is_for_ever)
+START_TEST(a_delay_beyond_the_last_date_never_expires)
 {
     static const double delays[] = {HUGE_VAL, 1e300, 1e10, 4.1e9};
     for (int i = 0; i < 4; i++) {
@@ -372,7 +372,7 @@ static void tick_in_late_mode(void *info)
         RLRunLoopStop(rl);
 }
 
-START_TEST(functions_that_wait_for_other_modes_are_found_when_their_turn_comes)
+START_TEST(functions_held_for_other_modes_run_once_those_modes_run)
 {
     int ticks = 0;
     ticker = make_source(0, tick_in_late_mode, &ticks);
@@ -404,7 +404,7 @@ static void queue_for_last_step(UNUSED RLRunLoopTimerRef timer, UNUSED void *inf
 }
 
 /* Queued for the last step of the pass, so that the outer run does not look for functions again. */
-START_TEST(a_nested_run_leaves_what_the_outer_batch_has_for_its_mode)
+START_TEST(a_nested_run_leaves_the_functions_of_the_outer_batch)
 {
     RLRunLoopTimerRef timer = make_timer(0, 0, queue_for_last_step, NULL);
     RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
@@ -424,27 +424,27 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, functions_run_once_in_the_order_in_which_they_were_queued);
     tcase_add_test(tcase, a_queued_function_keeps_its_mode_from_being_empty);
     tcase_add_test(tcase, functions_of_other_modes_stay_queued);
-    tcase_add_test(tcase, a_function_of_several_modes_runs_once_in_whichever_comes_first);
-    tcase_add_test(tcase, a_set_of_modes_is_as_good_as_an_array);
+    tcase_add_test(tcase, a_function_of_several_modes_runs_once_in_whichever_runs_first);
+    tcase_add_test(tcase, modes_may_be_passed_as_a_set);
     tcase_add_test(tcase, a_function_of_the_common_modes_runs_in_a_mode_made_common_later);
     tcase_add_test(tcase, a_function_queued_by_a_function_waits_for_the_next_step);
     tcase_add_test(tcase, a_function_that_always_queues_itself_does_not_keep_a_pass_from_ending);
-    tcase_add_test(tcase, a_nested_run_takes_the_functions_still_queued_and_none_twice);
+    tcase_add_test(tcase, a_nested_run_calls_no_queued_function_twice);
     tcase_add_test(tcase, functions_do_not_count_as_a_source);
     tcase_add_test(tcase, release_is_called_once_after_the_run_or_at_cancel);
     tcase_add_test(tcase, a_post_with_release_wakes_the_loop_and_releases_once);
     tcase_add_test(tcase, cancel_finds_requests_by_function_and_info);
-    tcase_add_test(tcase, cancel_in_a_function_reaches_those_of_the_same_batch);
+    tcase_add_test(tcase, a_function_can_cancel_others_of_its_batch);
     tcase_add_test(tcase, a_delayed_function_is_never_early_and_ordered_by_date);
     tcase_add_loop_test(tcase, delayed_functions_run_in_the_order_in_which_they_were_queued, 0, 3);
-    tcase_add_test(tcase, no_delay_is_after_all_that_are_due_already);
-    tcase_add_test(tcase, no_delay_is_the_next_pass_even_if_that_comes_at_once);
-    tcase_add_test(tcase, no_delay_in_a_delayed_function_is_the_next_pass);
-    tcase_add_test(tcase, a_delay_beyond_the_last_date_is_for_ever);
+    tcase_add_test(tcase, a_delay_of_0_runs_after_functions_already_due);
+    tcase_add_test(tcase, a_delay_of_0_runs_in_an_immediately_following_pass);
+    tcase_add_test(tcase, a_delay_of_0_in_a_delayed_function_runs_in_the_next_pass);
+    tcase_add_test(tcase, a_delay_beyond_the_last_date_never_expires);
     tcase_add_test(tcase, a_delayed_function_of_several_modes_runs_once);
     tcase_add_test(tcase, a_delayed_function_wakes_a_sleeping_loop_of_another_thread);
-    tcase_add_test(tcase, functions_that_wait_for_other_modes_are_found_when_their_turn_comes);
-    tcase_add_test(tcase, a_nested_run_leaves_what_the_outer_batch_has_for_its_mode);
+    tcase_add_test(tcase, functions_held_for_other_modes_run_once_those_modes_run);
+    tcase_add_test(tcase, a_nested_run_leaves_the_functions_of_the_outer_batch);
     tcase_add_test(tcase, a_hundred_thousand_queued_functions_all_run);
     return suite;
 }

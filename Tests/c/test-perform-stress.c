@@ -138,7 +138,7 @@ static void one_of_long(UNUSED void *info)
         continue;
 }
 
-START_TEST(what_is_posted_while_a_long_queue_is_called_runs_after_it)
+START_TEST(functions_posted_while_a_long_queue_runs_are_called_after_it)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
     passes = called_of_long = called_before_last = 0;
@@ -172,7 +172,7 @@ static void note_sleep(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopAct
 
 static void stop_by_timer(UNUSED RLRunLoopTimerRef timer, void *info) { stop_current(info); }
 
-START_TEST(a_loop_sleeps_as_soon_as_a_long_queue_is_called)
+START_TEST(a_loop_sleeps_as_soon_as_a_long_queue_is_empty)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
     passes = called_of_long = sleeps = 0;
@@ -234,8 +234,8 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "stress", 60);
     tcase_add_checked_fixture(tcase, start_looper, stop_looper);
     tcase_add_test(tcase, posts_of_four_producers_run_once_and_in_order_per_producer);
-    tcase_add_loop_test(tcase, what_is_posted_while_a_long_queue_is_called_runs_after_it, 1, 4);
-    tcase_add_test(tcase, a_loop_sleeps_as_soon_as_a_long_queue_is_called);
+    tcase_add_loop_test(tcase, functions_posted_while_a_long_queue_runs_are_called_after_it, 1, 4);
+    tcase_add_test(tcase, a_loop_sleeps_as_soon_as_a_long_queue_is_empty);
     tcase_add_test(tcase, a_post_either_runs_or_is_cancelled);
     tcase_add_test(tcase, a_delayed_function_either_runs_or_is_cancelled);
     tcase_add_test(tcase, release_functions_may_post_and_each_is_called_once);

@@ -24,7 +24,7 @@ static bool ask(struct question *question, double timeout)
     return RLRunLoopPerformFunctionAndWait(looper.loop, kRLRunLoopDefaultMode, answer, question, timeout);
 }
 
-START_TEST(it_runs_on_the_loops_thread_and_what_it_wrote_is_visible)
+START_TEST(the_function_runs_on_the_loops_thread_and_its_writes_are_visible)
 {
     static const double timeouts[] = {3600, 1e10, 1e300, HUGE_VAL};
     for (int i = 0; i < 4; i++) {
@@ -36,7 +36,7 @@ START_TEST(it_runs_on_the_loops_thread_and_what_it_wrote_is_visible)
 }
 END_TEST
 
-START_TEST(on_the_own_thread_it_is_called_at_once_whatever_mode_and_timeout)
+START_TEST(on_the_loops_thread_the_function_is_called_at_once_whatever_mode_and_timeout)
 {
     struct question question = {0};
     static const double timeouts[] = {-1, 0, HUGE_VAL};
@@ -49,7 +49,7 @@ START_TEST(on_the_own_thread_it_is_called_at_once_whatever_mode_and_timeout)
 }
 END_TEST
 
-START_TEST(a_mode_that_is_not_run_times_out_and_the_function_never_runs)
+START_TEST(a_function_for_a_mode_that_is_not_run_times_out_and_never_runs)
 {
     struct question question = {0};
     double start = monotonic_seconds();
@@ -65,7 +65,7 @@ END_TEST
 
 static void pass_gate(void *info) { gate_pass(info); }
 
-START_TEST(no_time_gives_up_at_once_when_the_loop_is_busy)
+START_TEST(a_timeout_of_0_gives_up_at_once_when_the_loop_is_busy)
 {
     static gate busy; /* static: the loop may pass it after the test has ended */
     gate_init(&busy);
@@ -81,7 +81,7 @@ START_TEST(no_time_gives_up_at_once_when_the_loop_is_busy)
 END_TEST
 
 /* The loop sleeps, and could call the function immediately. Whether it does must not depend on which thread is quicker. */
-START_TEST(no_time_never_begins_although_the_loop_is_idle)
+START_TEST(a_timeout_of_0_never_runs_the_function_even_if_the_loop_is_idle)
 {
     for (int i = 0; i < SCALED(300); i++) {
         struct question question = {0};
@@ -144,7 +144,7 @@ static void *wait_in_a_mode_never_run(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(cancel_ends_the_wait)
+START_TEST(cancelling_the_function_ends_the_wait)
 {
     pthread_t thread = start_thread(wait_in_a_mode_never_run, NULL);
     while (RLRunLoopCancelPerformFunction(looper.loop, answer, &cancelled_question) == 0)
@@ -176,7 +176,7 @@ static void *wait_for_bystander(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(the_end_of_the_thread_ends_the_wait)
+START_TEST(the_exit_of_the_loops_thread_ends_the_wait)
 {
     gate_init(&bystander_ready);
     pthread_t bystander = start_thread(exit_without_running, NULL);
@@ -235,7 +235,7 @@ static void *ask_often(void *info)
     return NULL;
 }
 
-START_TEST(many_threads_ask_with_tight_time_limits)
+START_TEST(many_threads_wait_with_tight_timeouts)
 {
     pthread_t threads[ASKERS];
     for (int i = 0; i < ASKERS; i++)
@@ -253,15 +253,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("perform-wait");
     TCase *tcase = add_case(suite, "wait", 60);
     tcase_add_checked_fixture(tcase, start_looper, stop_looper);
-    tcase_add_test(tcase, it_runs_on_the_loops_thread_and_what_it_wrote_is_visible);
-    tcase_add_test(tcase, on_the_own_thread_it_is_called_at_once_whatever_mode_and_timeout);
-    tcase_add_test(tcase, a_mode_that_is_not_run_times_out_and_the_function_never_runs);
-    tcase_add_test(tcase, no_time_gives_up_at_once_when_the_loop_is_busy);
-    tcase_add_test(tcase, no_time_never_begins_although_the_loop_is_idle);
+    tcase_add_test(tcase, the_function_runs_on_the_loops_thread_and_its_writes_are_visible);
+    tcase_add_test(tcase, on_the_loops_thread_the_function_is_called_at_once_whatever_mode_and_timeout);
+    tcase_add_test(tcase, a_function_for_a_mode_that_is_not_run_times_out_and_never_runs);
+    tcase_add_test(tcase, a_timeout_of_0_gives_up_at_once_when_the_loop_is_busy);
+    tcase_add_test(tcase, a_timeout_of_0_never_runs_the_function_even_if_the_loop_is_idle);
     tcase_add_test(tcase, a_function_that_has_begun_is_waited_for_beyond_the_time_limit);
-    tcase_add_test(tcase, cancel_ends_the_wait);
-    tcase_add_test(tcase, the_end_of_the_thread_ends_the_wait);
+    tcase_add_test(tcase, cancelling_the_function_ends_the_wait);
+    tcase_add_test(tcase, the_exit_of_the_loops_thread_ends_the_wait);
     tcase_add_test(tcase, waiting_inside_the_function_for_the_same_loop_does_not_deadlock);
-    tcase_add_test(tcase, many_threads_ask_with_tight_time_limits);
+    tcase_add_test(tcase, many_threads_wait_with_tight_timeouts);
     return suite;
 }

@@ -62,7 +62,7 @@ static RLRunLoopRunResult run(RLTimeInterval seconds, bool one)
     return RLRunLoopRunInMode(kRLRunLoopDefaultMode, seconds, one);
 }
 
-START_TEST(message_has_what_it_was_made_with)
+START_TEST(a_message_returns_its_attributes)
 {
     struct end a = {0}, b = {0};
     make_end(&a, 0);
@@ -97,7 +97,7 @@ static void keep_components(struct end *end, RLPortMessageRef message)
     end->kept = RLRetain(RLPortMessageGetComponents(message));
 }
 
-START_TEST(ports_are_exchanged_and_components_are_shared)
+START_TEST(a_received_message_has_swapped_ports_and_shared_components)
 {
     struct end a = {.also = keep_components}, b = {0};
     make_end(&a, 0);
@@ -121,7 +121,7 @@ START_TEST(ports_are_exchanged_and_components_are_shared)
 }
 END_TEST
 
-START_TEST(array_that_changes_is_copied)
+START_TEST(a_mutable_component_array_is_copied)
 {
     struct end a = {.also = keep_components};
     make_end(&a, 0);
@@ -143,7 +143,7 @@ START_TEST(array_that_changes_is_copied)
 }
 END_TEST
 
-START_TEST(message_can_be_sent_again)
+START_TEST(a_message_can_be_sent_again)
 {
     struct end a = {0}, b = {0};
     make_end(&a, 0);
@@ -162,7 +162,7 @@ START_TEST(message_can_be_sent_again)
 }
 END_TEST
 
-START_TEST(one_message_per_returning_run)
+START_TEST(a_returning_run_delivers_one_message)
 {
     struct end a = {0};
     make_end(&a, 0);
@@ -178,7 +178,7 @@ START_TEST(one_message_per_returning_run)
 }
 END_TEST
 
-START_TEST(batch_cannot_be_observed)
+START_TEST(observers_see_a_pass_for_each_message)
 {
     struct end a = {0};
     make_end(&a, 0);
@@ -194,7 +194,7 @@ END_TEST
 
 static void stop_loop(UNUSED struct end *end, UNUSED RLPortMessageRef message) { RLRunLoopStop(RLRunLoopGetCurrent()); }
 
-START_TEST(stop_ends_the_batch)
+START_TEST(a_stop_ends_a_batch_of_messages)
 {
     struct end a = {.also = stop_loop};
     make_end(&a, 0);
@@ -225,7 +225,7 @@ static void (*const signals[])(struct end *, RLPortMessageRef) = {signal_other, 
 
 /* A source that is signalled between two messages performs between them, whatever its order, even if a nested run has noticed the
  * signal in a mode that does not contain the source. */
-START_TEST(batch_gives_way_to_a_source)
+START_TEST(a_signalled_source_performs_between_two_messages)
 {
     struct end a = {.also = signals[_i]};
     make_end(&a, 0);
@@ -248,7 +248,7 @@ static void perform_something(UNUSED struct end *end, UNUSED RLPortMessageRef me
     RLRunLoopPerformFunction(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, note_performed, "P");
 }
 
-START_TEST(batch_gives_way_to_a_function)
+START_TEST(a_queued_function_runs_between_two_messages)
 {
     struct end a = {.also = perform_something};
     make_end(&a, 0);
@@ -286,7 +286,7 @@ static void run_nested(struct end *end, RLPortMessageRef message)
     ck_assert_uint_eq(RLPortMessageGetMessageID(message), id);
 }
 
-START_TEST(a_nested_run_receives_the_next)
+START_TEST(a_nested_run_receives_the_next_message)
 {
     struct end a = {.also = run_nested};
     make_end(&a, 0);
@@ -319,7 +319,7 @@ START_TEST(a_nested_run_notices_a_new_message)
 }
 END_TEST
 
-START_TEST(source_is_the_same_each_time)
+START_TEST(a_port_returns_the_same_source_each_time)
 {
     struct end a = {0};
     make_end(&a, 5);
@@ -331,7 +331,7 @@ START_TEST(source_is_the_same_each_time)
 }
 END_TEST
 
-START_TEST(messages_wait_for_another_source)
+START_TEST(messages_wait_until_the_port_has_a_new_source)
 {
     struct end a = {0};
     make_end(&a, 0);
@@ -350,7 +350,7 @@ START_TEST(messages_wait_for_another_source)
 }
 END_TEST
 
-START_TEST(released_source_frees_the_port)
+START_TEST(removing_the_last_source_frees_a_released_port)
 {
     struct lifetime life = {0};
     RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -371,7 +371,7 @@ START_TEST(released_source_frees_the_port)
 }
 END_TEST
 
-START_TEST(full_queue_makes_senders_wait)
+START_TEST(a_full_queue_makes_senders_wait)
 {
     struct end a = {0};
     make_end(&a, 0);
@@ -398,7 +398,7 @@ END_TEST
 
 static void keep_message(struct end *end, RLPortMessageRef message) { end->kept = RLRetain(message); }
 
-START_TEST(kept_message_keeps_its_port)
+START_TEST(a_kept_message_keeps_its_port_alive)
 {
     struct end a = {.also = keep_message}, b = {0};
     make_end(&a, 0);
@@ -428,7 +428,7 @@ static void keep_odd_ones(struct end *end, RLPortMessageRef message)
         ck_assert_ptr_ne(kept_messages[index], message);
 }
 
-START_TEST(kept_messages_stay_as_they_were)
+START_TEST(kept_messages_do_not_change)
 {
     struct end a = {.also = keep_odd_ones}, b = {0};
     make_end(&a, 0);
@@ -468,7 +468,7 @@ static void release_once_too_often(struct end *end, RLPortMessageRef message)
     assert_misuse("RLPortMessageGetMessageID", "message", NULL);
 }
 
-START_TEST(message_released_in_its_callback)
+START_TEST(a_message_overreleased_in_its_callback_affects_no_other)
 {
     struct end a = {.also = release_once_too_often}, b = {0};
     make_end(&a, 0);
@@ -483,7 +483,7 @@ START_TEST(message_released_in_its_callback)
 }
 END_TEST
 
-START_TEST(mistakes_are_reported)
+START_TEST(misuse_of_ports_and_port_messages_is_reported)
 {
     struct end a = {0};
     make_end(&a, 0);
@@ -531,25 +531,25 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("port-messages");
     TCase *tcase = add_case(suite, "messages", 10);
-    tcase_add_test(tcase, message_has_what_it_was_made_with);
-    tcase_add_test(tcase, ports_are_exchanged_and_components_are_shared);
-    tcase_add_test(tcase, array_that_changes_is_copied);
-    tcase_add_test(tcase, message_can_be_sent_again);
-    tcase_add_test(tcase, one_message_per_returning_run);
-    tcase_add_test(tcase, batch_cannot_be_observed);
-    tcase_add_test(tcase, stop_ends_the_batch);
-    tcase_add_loop_test(tcase, batch_gives_way_to_a_source, 0, 2);
-    tcase_add_test(tcase, batch_gives_way_to_a_function);
+    tcase_add_test(tcase, a_message_returns_its_attributes);
+    tcase_add_test(tcase, a_received_message_has_swapped_ports_and_shared_components);
+    tcase_add_test(tcase, a_mutable_component_array_is_copied);
+    tcase_add_test(tcase, a_message_can_be_sent_again);
+    tcase_add_test(tcase, a_returning_run_delivers_one_message);
+    tcase_add_test(tcase, observers_see_a_pass_for_each_message);
+    tcase_add_test(tcase, a_stop_ends_a_batch_of_messages);
+    tcase_add_loop_test(tcase, a_signalled_source_performs_between_two_messages, 0, 2);
+    tcase_add_test(tcase, a_queued_function_runs_between_two_messages);
     tcase_add_test(tcase, two_ports_take_turns_by_order);
-    tcase_add_test(tcase, a_nested_run_receives_the_next);
+    tcase_add_test(tcase, a_nested_run_receives_the_next_message);
     tcase_add_test(tcase, a_nested_run_notices_a_new_message);
-    tcase_add_test(tcase, source_is_the_same_each_time);
-    tcase_add_test(tcase, messages_wait_for_another_source);
-    tcase_add_test(tcase, released_source_frees_the_port);
-    tcase_add_test(tcase, full_queue_makes_senders_wait);
-    tcase_add_test(tcase, kept_message_keeps_its_port);
-    tcase_add_test(tcase, kept_messages_stay_as_they_were);
-    tcase_add_test(tcase, message_released_in_its_callback);
-    tcase_add_test(tcase, mistakes_are_reported);
+    tcase_add_test(tcase, a_port_returns_the_same_source_each_time);
+    tcase_add_test(tcase, messages_wait_until_the_port_has_a_new_source);
+    tcase_add_test(tcase, removing_the_last_source_frees_a_released_port);
+    tcase_add_test(tcase, a_full_queue_makes_senders_wait);
+    tcase_add_test(tcase, a_kept_message_keeps_its_port_alive);
+    tcase_add_test(tcase, kept_messages_do_not_change);
+    tcase_add_test(tcase, a_message_overreleased_in_its_callback_affects_no_other);
+    tcase_add_test(tcase, misuse_of_ports_and_port_messages_is_reported);
     return suite;
 }

@@ -86,7 +86,7 @@ END_TEST
 START_TEST(senders_wait_for_room) { flood(3, 5000); }
 END_TEST
 
-START_TEST(a_queue_of_one) { flood(1, 3000); }
+START_TEST(senders_take_turns_at_a_queue_of_one_message) { flood(1, 3000); }
 END_TEST
 
 /* Two threads answer each other: both sleep, and are woken for every message. */
@@ -203,7 +203,7 @@ static void count_message_and_end(RLPortRef port, UNUSED RLPortMessageRef messag
         RLPortInvalidate(port);
 }
 
-START_TEST(invalidated_in_its_own_callback)
+START_TEST(a_port_may_be_invalidated_in_its_callback_while_others_send)
 {
     for (int round = 0; round < SCALED(200); round++) {
         struct looper looper;
@@ -226,7 +226,7 @@ START_TEST(invalidated_in_its_own_callback)
 END_TEST
 
 /* What is delivered was sent, arrives in order, and arrives once (`receive` checks that). What is not delivered is released. */
-START_TEST(invalidated_by_another_thread)
+START_TEST(a_port_may_be_invalidated_by_another_thread_while_others_send)
 {
     RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"x", 1);
     const void *values[] = {data};
@@ -308,7 +308,7 @@ static void release_and_look(RLPortRef port, UNUSED void *info)
     atomic_fetch_add(&invalidations, 1);
 }
 
-START_TEST(invalidation_calls_back_once_and_latecomers_too)
+START_TEST(the_invalidation_callback_is_called_once_even_if_it_is_set_late)
 {
     RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     RLPortRef port = RLPortCreate(NULL, linger, &context, NULL);
@@ -348,7 +348,7 @@ static void *take_one(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(messages_outlive_a_loop)
+START_TEST(undelivered_messages_outlive_a_loop)
 {
     shared = (struct receiver){0};
     make_receiver(&shared, count_message, 64);
@@ -385,7 +385,7 @@ static void *disturb(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(the_child_of_a_fork_goes_on)
+START_TEST(a_port_works_in_the_child_of_a_fork)
 {
     shared = (struct receiver){0};
     make_receiver(&shared, count_message, 64);
@@ -425,15 +425,15 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "threads", 60);
     tcase_add_test(tcase, every_message_arrives_in_order);
     tcase_add_test(tcase, senders_wait_for_room);
-    tcase_add_test(tcase, a_queue_of_one);
+    tcase_add_test(tcase, senders_take_turns_at_a_queue_of_one_message);
     tcase_add_test(tcase, a_sender_at_a_full_queue_sleeps);
     tcase_add_test(tcase, two_threads_answer_each_other);
     tcase_add_test(tcase, two_loops_share_a_port);
-    tcase_add_test(tcase, invalidated_in_its_own_callback);
-    tcase_add_test(tcase, invalidated_by_another_thread);
+    tcase_add_test(tcase, a_port_may_be_invalidated_in_its_callback_while_others_send);
+    tcase_add_test(tcase, a_port_may_be_invalidated_by_another_thread_while_others_send);
     tcase_add_test(tcase, info_is_released_after_the_last_callback);
-    tcase_add_test(tcase, invalidation_calls_back_once_and_latecomers_too);
-    tcase_add_test(tcase, messages_outlive_a_loop);
-    tcase_add_test(tcase, the_child_of_a_fork_goes_on);
+    tcase_add_test(tcase, the_invalidation_callback_is_called_once_even_if_it_is_set_late);
+    tcase_add_test(tcase, undelivered_messages_outlive_a_loop);
+    tcase_add_test(tcase, a_port_works_in_the_child_of_a_fork);
     return suite;
 }

@@ -18,24 +18,24 @@ __attribute__((no_sanitize("address"))) static bool must_fail(void)
 #include "../faults/failing-memory.h"
 #endif
 
-static void hear(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, UNUSED void *info) {}
+static void ignore_message(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, UNUSED void *info) {}
 
 static void *create_ports(void *info)
 {
     left = *(int *)info;
-    RLPortRef first = RLPortCreate(NULL, hear, NULL, NULL);
+    RLPortRef first = RLPortCreate(NULL, ignore_message, NULL, NULL);
     left = -1;
     if (first == NULL)
         require(errno == ENOMEM);
     else
         RLRelease(first);
-    RLPortRef second = RLPortCreate(NULL, hear, NULL, NULL);
+    RLPortRef second = RLPortCreate(NULL, ignore_message, NULL, NULL);
     require(second != NULL);
     RLRelease(second);
     return NULL;
 }
 
-START_TEST(a_port_can_be_created_when_there_is_memory_again)
+START_TEST(a_port_can_be_created_once_memory_is_available_again)
 {
     int successes = _i + 1;
     join_thread(start_thread(create_ports, &successes));
@@ -45,6 +45,6 @@ END_TEST
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("port without memory");
-    tcase_add_loop_test(add_case(suite, "ports", 20), a_port_can_be_created_when_there_is_memory_again, -1, 6);
+    tcase_add_loop_test(add_case(suite, "ports", 20), a_port_can_be_created_once_memory_is_available_again, -1, 6);
     return suite;
 }

@@ -56,7 +56,7 @@ static void *run(void *info)
     return NULL;
 }
 
-START_TEST(what_was_posted_is_called_when_there_is_memory_again)
+START_TEST(posted_functions_are_called_once_memory_is_available_again)
 {
     gate_init(&asleep);
     pthread_t thread = start_thread(run, &_i);
@@ -71,6 +71,6 @@ END_TEST
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("post without memory");
-    tcase_add_loop_test(add_case(suite, "posts", 20), what_was_posted_is_called_when_there_is_memory_again, 0, 6);
+    tcase_add_loop_test(add_case(suite, "posts", 20), posted_functions_are_called_once_memory_is_available_again, 0, 6);
     return suite;
 }

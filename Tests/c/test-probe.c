@@ -34,15 +34,15 @@ static void use_probe(void)
 }
 static void end_probe(void) { ck_assert(RLRunLoopSetProbe(NULL)); }
 
-static void assert_told(const char *expected)
+static void assert_events(const char *expected)
 {
-    char told[2048] = "";
+    char event_at[2048] = "";
     for (int index = 0; index < atomic_load(&count); index++)
-        snprintf(told + strlen(told), sizeof told - strlen(told), "%s%c%u", index ? " " : "", records[index].part,
-                 records[index].event.kind);
-    ck_assert_str_eq(told, expected);
+        snprintf(event_at + strlen(event_at), sizeof event_at - strlen(event_at), "%s%c%u", index ? " " : "",
+                 records[index].part, records[index].event.kind);
+    ck_assert_str_eq(event_at, expected);
 }
-static const RLRunLoopProbeEvent *told(int index) { return &records[index].event; }
+static const RLRunLoopProbeEvent *event_at(int index) { return &records[index].event; }
 static void forget(void) { atomic_store(&count, 0); }
 
 static void run_once(void) { RLRunLoopRunInMode(MODE, 0, 0); }
@@ -51,52 +51,52 @@ static void watch(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity
 
 #define FUNCTION(function) ((void (*)(void))(function))
 
-START_TEST(a_signal_and_the_perform_have_function_and_info_in_common)
+START_TEST(a_signal_and_its_perform_report_the_same_function_and_info)
 {
     RLRunLoopSourceRef source = make_source(0, do_nothing, &count);
     RLRunLoopAddSource(rl, source, MODE);
     RLRunLoopSourceSignal(source);
     run_once();
-    assert_told(">1 c1 d1");
+    assert_events(">1 c1 d1");
     for (int index = 0; index < 3; index++) {
-        ck_assert(told(index)->function == FUNCTION(do_nothing));
-        ck_assert_ptr_eq(told(index)->info, &count);
+        ck_assert(event_at(index)->function == FUNCTION(do_nothing));
+        ck_assert_ptr_eq(event_at(index)->info, &count);
     }
     RLRunLoopSourceInvalidate(source);
     RLRunLoopSourceSignal(source);
-    assert_told(">1 c1 d1");
+    assert_events(">1 c1 d1");
     RLRelease(source);
 }
 END_TEST
 
-START_TEST(a_post_and_the_call_have_function_and_info_in_common)
+START_TEST(a_post_and_its_call_report_the_same_function_and_info)
 {
     RLRunLoopPostFunction(rl, MODE, do_nothing, &count);
     RLRunLoopPerformFunctionWithRelease(rl, MODE, do_nothing, rl, do_nothing);
     run_once();
-    assert_told(">4 >4 c4 d4 c4 d4 c4 d4");
-    ck_assert_ptr_eq(told(0)->object, rl);
-    ck_assert(told(0)->function == FUNCTION(do_nothing) && told(2)->function == FUNCTION(do_nothing));
-    ck_assert_ptr_eq(told(0)->info, &count);
-    ck_assert_ptr_eq(told(2)->info, &count);
-    ck_assert_ptr_eq(told(4)->info, rl);
+    assert_events(">4 >4 c4 d4 c4 d4 c4 d4");
+    ck_assert_ptr_eq(event_at(0)->object, rl);
+    ck_assert(event_at(0)->function == FUNCTION(do_nothing) && event_at(2)->function == FUNCTION(do_nothing));
+    ck_assert_ptr_eq(event_at(0)->info, &count);
+    ck_assert_ptr_eq(event_at(2)->info, &count);
+    ck_assert_ptr_eq(event_at(4)->info, rl);
 }
 END_TEST
 
 static void release_nothing(UNUSED void *info) {}
 
-START_TEST(each_cancelled_post_is_dropped)
+START_TEST(each_cancelled_post_is_reported_as_dropped)
 {
     RLRunLoopPostFunction(rl, MODE, do_nothing, &count);
     RLRunLoopPostFunction(rl, MODE, release_nothing, &count);
     RLRunLoopPostFunctionWithRelease(rl, MODE, do_nothing, &count, release_nothing);
     ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, &count), 3);
-    assert_told(">4 >4 >4 x4 x4 x4 c4 d4");
-    ck_assert(told(3)->function == FUNCTION(do_nothing) && told(4)->function == FUNCTION(release_nothing));
+    assert_events(">4 >4 >4 x4 x4 x4 c4 d4");
+    ck_assert(event_at(3)->function == FUNCTION(do_nothing) && event_at(4)->function == FUNCTION(release_nothing));
     for (int index = 3; index < 6; index++)
-        ck_assert(told(index)->object == rl && told(index)->info == &count);
+        ck_assert(event_at(index)->object == rl && event_at(index)->info == &count);
     ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, &count), 0);
-    assert_told(">4 >4 >4 x4 x4 x4 c4 d4");
+    assert_events(">4 >4 >4 x4 x4 x4 c4 d4");
 }
 END_TEST
 
@@ -108,19 +108,19 @@ static void *post_to_own_loop(UNUSED void *argument)
     return own;
 }
 
-START_TEST(posts_are_dropped_with_their_loop)
+START_TEST(posts_left_in_an_ended_loop_are_reported_as_dropped)
 {
     pthread_t thread = start_thread(post_to_own_loop, NULL);
     void *loop;
     require(pthread_join(thread, &loop) == 0);
-    assert_told(">4 >4 x4 x4 c4 d4");
+    assert_events(">4 >4 x4 x4 c4 d4");
     for (int index = 0; index < 4; index++)
-        ck_assert(told(index)->object == loop && told(index)->info == &count &&
-                  told(index)->function == FUNCTION(do_nothing));
+        ck_assert(event_at(index)->object == loop && event_at(index)->info == &count &&
+                  event_at(index)->function == FUNCTION(do_nothing));
 }
 END_TEST
 
-START_TEST(timers_observers_and_descriptors_are_told_with_their_objects)
+START_TEST(timer_and_observer_events_name_their_objects)
 {
     int ends[2];
     make_pipe(ends);
@@ -130,9 +130,9 @@ START_TEST(timers_observers_and_descriptors_are_told_with_their_objects)
     RLRunLoopAddTimer(rl, timer, MODE);
     RLRunLoopAddObserver(rl, observer, MODE);
     run_once();
-    assert_told("c2 d2 c3 d3");
-    ck_assert(told(0)->object == timer && told(0)->function == FUNCTION(fire) && told(0)->info == &count);
-    ck_assert(told(3)->object == observer && told(3)->info == &count && told(3)->detail == kRLRunLoopExit);
+    assert_events("c2 d2 c3 d3");
+    ck_assert(event_at(0)->object == timer && event_at(0)->function == FUNCTION(fire) && event_at(0)->info == &count);
+    ck_assert(event_at(3)->object == observer && event_at(3)->info == &count && event_at(3)->detail == kRLRunLoopExit);
     RLRelease(timer);
     RLRelease(observer);
     close_pipe(ends);
@@ -148,7 +148,7 @@ static void read_socket(RLSocketRef socket, UNUSED RLSocketCallBackType type, UN
 {
     RLSocketInvalidate(socket);
 }
-START_TEST(descriptor_objects_and_sockets_are_told_with_what_happened)
+START_TEST(descriptor_and_socket_events_name_object_and_cause)
 {
     int ends[2];
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0 && write(ends[0], "x", 1) == 1 &&
@@ -159,9 +159,9 @@ START_TEST(descriptor_objects_and_sockets_are_told_with_what_happened)
     RLFileDescriptorEnableCallBacks(descriptor, kRLFileDescriptorReadCallBack);
     RLRunLoopAddSource(rl, source, MODE);
     run_once();
-    assert_told("c5 d5");
-    ck_assert(told(0)->object == descriptor && told(0)->function == FUNCTION(read_descriptor));
-    ck_assert(told(0)->info == &count && told(0)->detail == kRLFileDescriptorReadCallBack);
+    assert_events("c5 d5");
+    ck_assert(event_at(0)->object == descriptor && event_at(0)->function == FUNCTION(read_descriptor));
+    ck_assert(event_at(0)->info == &count && event_at(0)->detail == kRLFileDescriptorReadCallBack);
     RLRelease(source);
     RLRelease(descriptor);
 
@@ -171,9 +171,9 @@ START_TEST(descriptor_objects_and_sockets_are_told_with_what_happened)
     source = RLSocketCreateRunLoopSource(NULL, socket, 0);
     RLRunLoopAddSource(rl, source, MODE);
     run_once();
-    assert_told("c6 d6");
-    ck_assert(told(1)->object == socket && told(1)->function == FUNCTION(read_socket));
-    ck_assert(told(1)->info == &count && told(1)->detail == kRLSocketReadCallBack);
+    assert_events("c6 d6");
+    ck_assert(event_at(1)->object == socket && event_at(1)->function == FUNCTION(read_socket));
+    ck_assert(event_at(1)->info == &count && event_at(1)->detail == kRLSocketReadCallBack);
     RLRelease(source);
     RLRelease(socket);
     close(ends[0]);
@@ -186,7 +186,7 @@ static void *post_stop(void *info)
     RLRunLoopPostFunction(info, MODE, stop_current, NULL);
     return NULL;
 }
-START_TEST(a_sleep_says_until_when_and_what_ended_it)
+START_TEST(a_sleep_reports_its_deadline_and_what_ended_it)
 {
     RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
     RLRunLoopAddSource(rl, source, MODE);
@@ -197,18 +197,18 @@ START_TEST(a_sleep_says_until_when_and_what_ended_it)
     int last = atomic_load(&count) - 1;
     while (records[last].part != 'w')
         last--;
-    ck_assert_uint_eq(told(last)->detail, kRLRunLoopProbeWokenUp);
-    ck_assert_ptr_eq(told(last)->object, rl);
+    ck_assert_uint_eq(event_at(last)->detail, kRLRunLoopProbeWokenUp);
+    ck_assert_ptr_eq(event_at(last)->object, rl);
     int wakes = 0;
     for (int index = 0; index < last; index++) {
         if (records[index].part == 's') {
-            ck_assert_ptr_eq(told(index)->object, rl);
-            ck_assert_ptr_eq(told(index)->info, kRLRunLoopDefaultMode);
-            ck_assert(told(index)->number == UINT64_MAX);
+            ck_assert_ptr_eq(event_at(index)->object, rl);
+            ck_assert_ptr_eq(event_at(index)->info, kRLRunLoopDefaultMode);
+            ck_assert(event_at(index)->number == UINT64_MAX);
         }
-        if (records[index].part == '>' && told(index)->kind == kRLRunLoopProbeWake) {
+        if (records[index].part == '>' && event_at(index)->kind == kRLRunLoopProbeWake) {
             wakes++;
-            ck_assert_ptr_eq(told(index)->object, rl);
+            ck_assert_ptr_eq(event_at(index)->object, rl);
             ck_assert(!pthread_equal(records[index].thread, pthread_self()));
         }
     }
@@ -219,43 +219,43 @@ START_TEST(a_sleep_says_until_when_and_what_ended_it)
     clock_gettime(CLOCK_MONOTONIC, &before);
     RLRunLoopRunInMode(MODE, 0.01, 0);
     clock_gettime(CLOCK_MONOTONIC, &after);
-    uint64_t until = told(0)->number;
+    uint64_t until = event_at(0)->number;
     ck_assert(until >= (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec);
     ck_assert(until <= (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec);
-    ck_assert_uint_eq(told(atomic_load(&count) - 1)->detail, kRLRunLoopProbeByItself);
+    ck_assert_uint_eq(event_at(atomic_load(&count) - 1)->detail, kRLRunLoopProbeByItself);
     drop_source(source);
 }
 END_TEST
 
-START_TEST(each_pass_is_told_with_its_loop_and_mode)
+START_TEST(each_pass_is_reported_with_its_loop_and_mode)
 {
     static const RLRunLoopProbe passes = {.willCall = will_call, .willPass = will_pass};
     ck_assert(RLRunLoopSetProbe(&passes));
     RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
     run_once();
-    assert_told("p13 c4");
-    ck_assert(told(0)->object == rl && told(0)->info == kRLRunLoopDefaultMode);
+    assert_events("p13 c4");
+    ck_assert(event_at(0)->object == rl && event_at(0)->info == kRLRunLoopDefaultMode);
     RLRunLoopSourceRef source = make_source(0, stop_current, NULL);
     RLRunLoopAddSource(rl, source, MODE);
     RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
     RLRunLoopPostFunction(rl, MODE, (void (*)(void *))RLRunLoopSourceSignal, source);
     RLRunLoopRun();
     /* A source that a function signals performs in the same pass. */
-    assert_told("p13 c4 p13 c4 c4 c1");
+    assert_events("p13 c4 p13 c4 c4 c1");
     drop_source(source);
 }
 END_TEST
 
-START_TEST(a_call_of_wake_up_is_told_whether_or_not_the_loop_sleeps)
+START_TEST(a_wake_up_is_reported_even_if_the_loop_is_awake)
 {
     RLRunLoopWakeUp(rl);
-    assert_told(">14");
-    ck_assert_ptr_eq(told(0)->object, rl);
+    assert_events(">14");
+    ck_assert_ptr_eq(event_at(0)->object, rl);
 }
 END_TEST
 
 static void receive(UNUSED RLPortRef port, UNUSED RLPortMessageRef message, UNUSED void *info) {}
-START_TEST(a_message_and_its_callback_have_the_port_in_common)
+START_TEST(a_message_and_its_callback_report_the_same_port)
 {
     RLPortRef port = RLPortCreate(NULL, receive, NULL, NULL);
     RLRunLoopSourceRef source = RLPortCreateRunLoopSource(NULL, port, 0);
@@ -265,10 +265,10 @@ START_TEST(a_message_and_its_callback_have_the_port_in_common)
     ck_assert(RLPortMessageSendBeforeDate(message, 0));
     ck_assert(!RLPortMessageSendBeforeDate(message, 0));
     run_once();
-    assert_told(">7 >7 x7 c1 c7 d7 d1");
+    assert_events(">7 >7 x7 c1 c7 d7 d1");
     for (int index = 0; index < 3; index++)
-        ck_assert_ptr_eq(told(index)->object, port);
-    ck_assert(told(4)->object == port && told(4)->function == FUNCTION(receive) && told(4)->detail == 0);
+        ck_assert_ptr_eq(event_at(index)->object, port);
+    ck_assert(event_at(4)->object == port && event_at(4)->function == FUNCTION(receive) && event_at(4)->detail == 0);
     RLRelease(message);
     RLRunLoopSourceInvalidate(source);
     RLRelease(source);
@@ -281,7 +281,7 @@ static RLDataRef answer(UNUSED RLMessagePortRef port, UNUSED int32_t id, UNUSED 
     return text_data("reply");
 }
 /* The server reports what its probe received: the numbers of the request and of the reply. */
-static void serve_and_tell(int ready)
+static void serve_and_report(int ready)
 {
     struct server server;
     atomic_store(&count, 0);
@@ -291,29 +291,31 @@ static void serve_and_tell(int ready)
         RLRunLoopRunInMode(MODE, 1e9, 1);
     uint64_t numbers[2] = {0, 0};
     for (int index = 0; index < atomic_load(&count); index++) {
-        if (records[index].part == '<' && told(index)->kind == kRLRunLoopProbeMessagePort)
-            numbers[0] = told(index)->number;
-        if (records[index].part == '>' && told(index)->kind == kRLRunLoopProbeReply)
-            numbers[1] = told(index)->number;
+        if (records[index].part == '<' && event_at(index)->kind == kRLRunLoopProbeMessagePort)
+            numbers[0] = event_at(index)->number;
+        if (records[index].part == '>' && event_at(index)->kind == kRLRunLoopProbeReply)
+            numbers[1] = event_at(index)->number;
     }
     require(write(ready, numbers, sizeof numbers) == sizeof numbers);
     end_server(&server);
 }
-START_TEST(a_request_and_its_reply_have_a_number_in_common_in_both_processes)
+START_TEST(a_request_and_its_reply_report_the_same_number_in_both_processes)
 {
     int ready;
-    pid_t child = start_server_process(serve_and_tell, &ready);
+    pid_t child = start_server_process(serve_and_report, &ready);
     RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
     RLDataRef reply = NULL;
     forget();
     ck_assert_int_eq(ask(remote, 7, "question", 100, MODE, &reply), kRLMessagePortSuccess);
     RLRelease(reply);
     int last = atomic_load(&count) - 1;
-    ck_assert(records[0].part == '>' && told(0)->kind == kRLRunLoopProbeMessagePort && told(0)->object == remote);
-    ck_assert(records[last].part == '<' && told(last)->kind == kRLRunLoopProbeReply && told(last)->object == remote);
+    ck_assert(records[0].part == '>' && event_at(0)->kind == kRLRunLoopProbeMessagePort &&
+              event_at(0)->object == remote);
+    ck_assert(records[last].part == '<' && event_at(last)->kind == kRLRunLoopProbeReply &&
+              event_at(last)->object == remote);
     uint64_t numbers[2];
     require(read(ready, numbers, sizeof numbers) == sizeof numbers);
-    ck_assert(numbers[0] != 0 && numbers[0] == told(0)->number && numbers[1] == told(last)->number);
+    ck_assert(numbers[0] != 0 && numbers[0] == event_at(0)->number && numbers[1] == event_at(last)->number);
     ck_assert(numbers[0] == numbers[1]);
     close(ready);
     end_process(child, 0);
@@ -321,7 +323,7 @@ START_TEST(a_request_and_its_reply_have_a_number_in_common_in_both_processes)
 }
 END_TEST
 
-START_TEST(functions_that_are_null_are_not_called_and_an_unknown_version_is_refused)
+START_TEST(null_probe_functions_are_not_called_and_an_unknown_version_is_refused)
 {
     static const RLRunLoopProbe nothing = {0}, later = {.version = 1};
     ck_assert(!RLRunLoopSetProbe(&later));
@@ -329,7 +331,7 @@ START_TEST(functions_that_are_null_are_not_called_and_an_unknown_version_is_refu
     ck_assert(RLRunLoopSetProbe(&nothing));
     RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
     RLRunLoopRunInMode(MODE, 0.001, 0);
-    assert_told("");
+    assert_events("");
 }
 END_TEST
 
@@ -343,13 +345,13 @@ static void set_socket_probe(UNUSED RLSocketRef socket, UNUSED RLSocketCallBackT
     RLRunLoopSetProbe(NULL);
 }
 
-START_TEST(the_end_of_a_call_is_told_to_the_probe_that_was_told_of_its_beginning)
+START_TEST(the_end_of_a_call_is_reported_to_the_probe_that_saw_it_begin)
 {
     RLRunLoopPerformFunction(rl, MODE, set_probe, (void *)&other);
     RLRunLoopPerformFunction(rl, MODE, set_probe, NULL);
     forget();
     run_once();
-    assert_told("c4 d4 C4 D4");
+    assert_events("c4 d4 C4 D4");
     int ends[2];
     require(pipe(ends) == 0);
     forget();
@@ -368,7 +370,7 @@ END_TEST
 
 static RLRunLoopSourceRef signalled;
 static void signal_source(UNUSED int number) { RLRunLoopSourceSignal(signalled); }
-START_TEST(a_signal_handler_may_signal)
+START_TEST(a_signal_handler_may_signal_a_source_while_a_probe_is_installed)
 {
     RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
     RLRunLoopAddSource(rl, source, MODE);
@@ -376,7 +378,7 @@ START_TEST(a_signal_handler_may_signal)
     signal(SIGUSR1, signal_source);
     raise(SIGUSR1);
     run_once();
-    assert_told(">1 c1 d1");
+    assert_events(">1 c1 d1");
     drop_source(source);
 }
 END_TEST
@@ -387,19 +389,19 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "probe", 20);
     tcase_add_unchecked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_checked_fixture(tcase, use_probe, end_probe);
-    tcase_add_test(tcase, a_signal_and_the_perform_have_function_and_info_in_common);
-    tcase_add_test(tcase, a_post_and_the_call_have_function_and_info_in_common);
-    tcase_add_test(tcase, each_cancelled_post_is_dropped);
-    tcase_add_test(tcase, posts_are_dropped_with_their_loop);
-    tcase_add_test(tcase, timers_observers_and_descriptors_are_told_with_their_objects);
-    tcase_add_test(tcase, descriptor_objects_and_sockets_are_told_with_what_happened);
-    tcase_add_test(tcase, a_sleep_says_until_when_and_what_ended_it);
-    tcase_add_test(tcase, each_pass_is_told_with_its_loop_and_mode);
-    tcase_add_test(tcase, a_call_of_wake_up_is_told_whether_or_not_the_loop_sleeps);
-    tcase_add_test(tcase, a_message_and_its_callback_have_the_port_in_common);
-    tcase_add_test(tcase, a_request_and_its_reply_have_a_number_in_common_in_both_processes);
-    tcase_add_test(tcase, functions_that_are_null_are_not_called_and_an_unknown_version_is_refused);
-    tcase_add_test(tcase, the_end_of_a_call_is_told_to_the_probe_that_was_told_of_its_beginning);
-    tcase_add_test(tcase, a_signal_handler_may_signal);
+    tcase_add_test(tcase, a_signal_and_its_perform_report_the_same_function_and_info);
+    tcase_add_test(tcase, a_post_and_its_call_report_the_same_function_and_info);
+    tcase_add_test(tcase, each_cancelled_post_is_reported_as_dropped);
+    tcase_add_test(tcase, posts_left_in_an_ended_loop_are_reported_as_dropped);
+    tcase_add_test(tcase, timer_and_observer_events_name_their_objects);
+    tcase_add_test(tcase, descriptor_and_socket_events_name_object_and_cause);
+    tcase_add_test(tcase, a_sleep_reports_its_deadline_and_what_ended_it);
+    tcase_add_test(tcase, each_pass_is_reported_with_its_loop_and_mode);
+    tcase_add_test(tcase, a_wake_up_is_reported_even_if_the_loop_is_awake);
+    tcase_add_test(tcase, a_message_and_its_callback_report_the_same_port);
+    tcase_add_test(tcase, a_request_and_its_reply_report_the_same_number_in_both_processes);
+    tcase_add_test(tcase, null_probe_functions_are_not_called_and_an_unknown_version_is_refused);
+    tcase_add_test(tcase, the_end_of_a_call_is_reported_to_the_probe_that_saw_it_begin);
+    tcase_add_test(tcase, a_signal_handler_may_signal_a_source_while_a_probe_is_installed);
     return suite;
 }

@@ -31,7 +31,7 @@ static void use_without_descriptors(void)
     notes[0] = 0;
 }
 
-START_TEST(no_descriptor_and_no_thread_without_version_1_sources)
+START_TEST(a_loop_without_version_1_sources_needs_no_descriptor_and_no_thread)
 {
     int threads = live_threads();
     use_without_descriptors();
@@ -46,7 +46,7 @@ static void *use_on_thread(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(loops_of_other_threads_take_no_descriptor_either)
+START_TEST(loops_of_other_threads_need_no_descriptor)
 {
     struct looper loopers[8];
     for (int i = 0; i < 8; i++)
@@ -100,7 +100,7 @@ static void *watch_on_thread(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(the_end_of_a_thread_closes_what_its_loop_opened)
+START_TEST(thread_exit_closes_the_descriptors_of_its_loop)
 {
     ck_assert_int_eq(pipe(pipe_ends), 0);
     descriptors_before = open_descriptors();
@@ -139,7 +139,7 @@ static void allow_no_more_descriptors(void)
 }
 static void allow_descriptors_again(void) { ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &usual_limit), 0); }
 
-START_TEST(a_loop_without_version_1_sources_works_out_of_descriptors)
+START_TEST(a_loop_without_version_1_sources_works_without_free_descriptors)
 {
     allow_no_more_descriptors();
     use_without_descriptors();
@@ -150,7 +150,7 @@ END_TEST
 
 /* As RLRunLoop.h says: Finished with errno if the loop cannot be set up. It never aborts, and works again when there are
  * descriptors. */
-START_TEST(a_version_1_source_out_of_descriptors_fails_with_errno_and_works_afterwards)
+START_TEST(a_run_with_version_1_sources_fails_without_free_descriptors_and_works_later)
 {
     atomic_int performed = 0;
     ck_assert_int_eq(pipe(pipe_ends), 0);
@@ -175,7 +175,7 @@ START_TEST(a_version_1_source_out_of_descriptors_fails_with_errno_and_works_afte
 END_TEST
 
 /* RLRunLoopRun() has no result, so it prints one line and sets errno. That is not misuse, so it does not abort. */
-START_TEST(a_run_for_ever_that_cannot_wait_for_descriptors_says_so)
+START_TEST(an_unlimited_run_that_cannot_watch_its_descriptors_reports_it)
 {
     atomic_int performed = 0;
     ck_assert_int_eq(pipe(pipe_ends), 0);
@@ -251,7 +251,7 @@ static void live_one_day(void)
     }
 }
 
-START_TEST(a_long_life_leaves_no_memory_behind)
+START_TEST(a_long_lived_loop_leaks_no_memory)
 {
     for (int day = 0; day < 5; day++)
         live_one_day();
@@ -278,15 +278,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("resources");
     TCase *tcase = add_case(suite, "resources", 20);
     tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_test(tcase, no_descriptor_and_no_thread_without_version_1_sources);
-    tcase_add_test(tcase, loops_of_other_threads_take_no_descriptor_either);
+    tcase_add_test(tcase, a_loop_without_version_1_sources_needs_no_descriptor_and_no_thread);
+    tcase_add_test(tcase, loops_of_other_threads_need_no_descriptor);
     tcase_add_test(tcase, at_most_two_descriptors_per_loop_however_many_modes);
-    tcase_add_test(tcase, the_end_of_a_thread_closes_what_its_loop_opened);
+    tcase_add_test(tcase, thread_exit_closes_the_descriptors_of_its_loop);
     tcase_add_test(tcase, descriptors_of_the_loop_are_close_on_exec);
-    tcase_add_test(tcase, a_loop_without_version_1_sources_works_out_of_descriptors);
-    tcase_add_test(tcase, a_version_1_source_out_of_descriptors_fails_with_errno_and_works_afterwards);
-    tcase_add_test(tcase, a_run_for_ever_that_cannot_wait_for_descriptors_says_so);
+    tcase_add_test(tcase, a_loop_without_version_1_sources_works_without_free_descriptors);
+    tcase_add_test(tcase, a_run_with_version_1_sources_fails_without_free_descriptors_and_works_later);
+    tcase_add_test(tcase, an_unlimited_run_that_cannot_watch_its_descriptors_reports_it);
     tcase_add_test(tcase, an_always_ready_file_works_without_spare_descriptors_once_the_loop_is_set_up);
-    tcase_add_test(tcase, a_long_life_leaves_no_memory_behind);
+    tcase_add_test(tcase, a_long_lived_loop_leaks_no_memory);
     return suite;
 }

@@ -12,7 +12,7 @@ static void *stop_when_asleep(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(the_main_loop_waits_with_nothing_in_it)
+START_TEST(the_empty_main_loop_waits)
 {
     RLRunLoopObserverRef observer = note_activities(rl, kRLRunLoopDefaultMode);
     double start = monotonic_seconds();
@@ -26,7 +26,7 @@ START_TEST(the_main_loop_waits_with_nothing_in_it)
 }
 END_TEST
 
-START_TEST(it_runs_until_another_thread_stops_it)
+START_TEST(the_empty_main_loop_runs_until_another_thread_stops_it)
 {
     pthread_t thread = start_thread(stop_when_asleep, NULL);
     RLRunLoopRunAsCF();
@@ -44,7 +44,7 @@ static void *post_stop_when_asleep(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(what_another_thread_posts_is_performed)
+START_TEST(the_empty_main_loop_runs_functions_posted_by_another_thread)
 {
     pthread_t thread = start_thread(post_stop_when_asleep, NULL);
     RLRunLoopRunAsCF();
@@ -52,7 +52,7 @@ START_TEST(what_another_thread_posts_is_performed)
 }
 END_TEST
 
-START_TEST(a_mode_that_is_not_common_can_be_empty)
+START_TEST(an_empty_mode_that_is_not_common_ends_the_run)
 {
     RLRunLoopMode mode = RLSTR("other");
     RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
@@ -71,7 +71,7 @@ static void *run_elsewhere(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(the_loop_of_another_thread_can_be_empty) { join_thread(start_thread(run_elsewhere, NULL)); }
+START_TEST(an_empty_loop_of_another_thread_ends_the_run) { join_thread(start_thread(run_elsewhere, NULL)); }
 END_TEST
 
 /* A run begun by one name is nested in a run begun by the other, by the last source of the mode. */
@@ -94,7 +94,7 @@ static void add_last(void (*perform)(void *))
     RLRunLoopSourceSignal(last);
 }
 
-START_TEST(each_run_follows_the_name_that_began_it)
+START_TEST(each_run_follows_the_function_that_began_it)
 {
     add_last(run_nested_by_rl);
     ck_assert_int_eq(RLRunLoopRunInModeAsCF(kRLRunLoopDefaultMode, 0.01, 0), kRLRunLoopRunTimedOut);
@@ -137,7 +137,7 @@ START_TEST(an_empty_mode_sleeps_as_often_as_in_CF)
 }
 END_TEST
 
-START_TEST(mistakes_are_reported_with_the_name_that_was_called)
+START_TEST(misuse_is_reported_under_the_called_name)
 {
     ck_assert_int_eq(RLRunLoopRunInModeAsCF(NULL, 60, 0), kRLRunLoopRunFinished);
     assert_misuse("RLRunLoopRunInModeAsCF", "mode", NULL);
@@ -153,13 +153,13 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("run as CF");
     TCase *all = add_case(suite, "as-cf", 30);
     tcase_add_checked_fixture(all, use_current_loop, NULL);
-    tcase_add_test(all, the_main_loop_waits_with_nothing_in_it);
-    tcase_add_test(all, it_runs_until_another_thread_stops_it);
-    tcase_add_test(all, what_another_thread_posts_is_performed);
-    tcase_add_test(all, a_mode_that_is_not_common_can_be_empty);
-    tcase_add_test(all, the_loop_of_another_thread_can_be_empty);
-    tcase_add_test(all, each_run_follows_the_name_that_began_it);
+    tcase_add_test(all, the_empty_main_loop_waits);
+    tcase_add_test(all, the_empty_main_loop_runs_until_another_thread_stops_it);
+    tcase_add_test(all, the_empty_main_loop_runs_functions_posted_by_another_thread);
+    tcase_add_test(all, an_empty_mode_that_is_not_common_ends_the_run);
+    tcase_add_test(all, an_empty_loop_of_another_thread_ends_the_run);
+    tcase_add_test(all, each_run_follows_the_function_that_began_it);
     tcase_add_test(all, an_empty_mode_sleeps_as_often_as_in_CF);
-    tcase_add_test(all, mistakes_are_reported_with_the_name_that_was_called);
+    tcase_add_test(all, misuse_is_reported_under_the_called_name);
     return suite;
 }

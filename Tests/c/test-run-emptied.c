@@ -216,7 +216,7 @@ static void invalidate_and_post_stop(struct item *item)
     require(RLRunLoopPostFunction(rl, kRLRunLoopDefaultMode, stop_current, NULL));
 }
 
-START_TEST(a_run_whose_mode_keeps_something_goes_on)
+START_TEST(a_run_continues_while_its_mode_has_another_item)
 {
     static struct helper helper;
     pthread_t thread = start_helper(&helper, invalidate_and_post_stop);
@@ -237,7 +237,7 @@ static void on_nested(UNUSED RLRunLoopTimerRef timer, void *info)
     RLRunLoopStop(rl);
 }
 
-START_TEST(a_nested_run_ends_alone)
+START_TEST(a_nested_run_ends_without_ending_the_outer_one)
 {
     static struct helper helper;
     pthread_t thread = start_helper(&helper, invalidate);
@@ -273,7 +273,7 @@ static void run_nested_before_waiting(UNUSED RLRunLoopObserverRef o, UNUSED RLRu
     run_nested(info);
 }
 
-START_TEST(an_outer_run_ends_whose_mode_is_emptied_during_a_nested_one)
+START_TEST(an_outer_run_ends_if_its_mode_is_emptied_during_a_nested_run)
 {
     static struct helper helper;
     pthread_t thread = start_helper(&helper, invalidate);
@@ -305,7 +305,7 @@ static void remove_item(struct item *item)
 }
 
 /* As in CFRunLoop: an item that is removed may be on its way to another mode, or may be added again. */
-START_TEST(a_run_sleeps_on_when_another_thread_removes_the_last_item)
+START_TEST(a_run_keeps_sleeping_when_another_thread_removes_the_last_item)
 {
     if (_i == FUNCTION)
         return; /* can only be cancelled */
@@ -374,7 +374,7 @@ static void wake_and_invalidate(struct item *item)
     invalidate(item);
 }
 
-START_TEST(a_run_ends_when_a_wake_up_comes_before_the_last_item_is_invalidated)
+START_TEST(a_run_ends_when_a_wake_up_precedes_the_invalidation_of_the_last_item)
 {
     run_and_act_on_entry(_i, wake_and_invalidate);
 }
@@ -394,7 +394,7 @@ static void release_and_post_stop(struct item *item)
 }
 
 /* The loop has its own reference, so this invalidates nothing, and the mode is as full as before. */
-START_TEST(a_run_goes_on_when_another_thread_releases_the_last_reference)
+START_TEST(a_run_continues_when_another_thread_releases_the_last_reference)
 {
     static struct helper helper;
     pthread_t thread = start_helper(&helper, release_and_post_stop);
@@ -437,14 +437,14 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(all, use_current_loop, NULL);
     tcase_add_loop_test(all, a_run_ends_when_another_thread_invalidates_the_last_item, 0, KINDS);
     tcase_add_loop_test(all, a_run_ends_when_another_thread_makes_the_last_item_unreferenced, 0, KINDS);
-    tcase_add_loop_test(all, a_run_whose_mode_keeps_something_goes_on, 0, KINDS);
-    tcase_add_loop_test(all, an_outer_run_ends_whose_mode_is_emptied_during_a_nested_one, 0, 2 * KINDS);
-    tcase_add_loop_test(all, a_nested_run_ends_alone, 0, KINDS);
-    tcase_add_loop_test(all, a_run_sleeps_on_when_another_thread_removes_the_last_item, 0, KINDS);
+    tcase_add_loop_test(all, a_run_continues_while_its_mode_has_another_item, 0, KINDS);
+    tcase_add_loop_test(all, an_outer_run_ends_if_its_mode_is_emptied_during_a_nested_run, 0, 2 * KINDS);
+    tcase_add_loop_test(all, a_nested_run_ends_without_ending_the_outer_one, 0, KINDS);
+    tcase_add_loop_test(all, a_run_keeps_sleeping_when_another_thread_removes_the_last_item, 0, KINDS);
     tcase_add_loop_test(all, a_run_ends_when_the_last_item_is_removed_and_the_loop_woken, 0, KINDS);
-    tcase_add_loop_test(all, a_run_ends_when_a_wake_up_comes_before_the_last_item_is_invalidated, 0, KINDS);
+    tcase_add_loop_test(all, a_run_ends_when_a_wake_up_precedes_the_invalidation_of_the_last_item, 0, KINDS);
     tcase_add_loop_test(all, a_run_ends_when_the_last_item_is_removed_before_its_first_pass, 0, KINDS);
-    tcase_add_loop_test(all, a_run_goes_on_when_another_thread_releases_the_last_reference, 0, KINDS);
+    tcase_add_loop_test(all, a_run_continues_when_another_thread_releases_the_last_reference, 0, KINDS);
     tcase_add_test(all, a_run_ends_when_another_thread_cancels_the_last_function);
     return suite;
 }

@@ -33,7 +33,7 @@ static void *get_main_first(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(the_main_loop_is_the_same_when_another_thread_asks_first)
+START_TEST(the_main_loop_is_the_same_when_another_thread_gets_it_first)
 {
     join_thread(start_thread(get_main_first, NULL));
     ck_assert_ptr_eq(main_asked_from_a_thread, RLRunLoopGetCurrent());
@@ -106,7 +106,7 @@ static bool all_modes_contain(RLRunLoopMode mode)
     return contains;
 }
 
-START_TEST(all_modes_are_those_ever_used)
+START_TEST(copying_all_modes_returns_every_mode_ever_used)
 {
     ck_assert(all_modes_contain(kRLRunLoopDefaultMode));
     ck_assert(!all_modes_contain(RLSTR("used later")));
@@ -263,14 +263,14 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("run-modes");
     TCase *first = add_case(suite, "first", 20);
-    tcase_add_test(first, the_main_loop_is_the_same_when_another_thread_asks_first);
+    tcase_add_test(first, the_main_loop_is_the_same_when_another_thread_gets_it_first);
     TCase *tcase = add_case(suite, "modes", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
     tcase_add_test(tcase, every_thread_has_one_loop_and_the_first_thread_has_the_main_one);
     tcase_add_test(tcase, the_named_modes_differ);
     tcase_add_test(tcase, modes_are_compared_by_their_text);
     tcase_add_test(tcase, mode_names_of_any_bytes_are_different_modes);
-    tcase_add_test(tcase, all_modes_are_those_ever_used);
+    tcase_add_test(tcase, copying_all_modes_returns_every_mode_ever_used);
     tcase_add_test(tcase, the_current_mode_is_null_outside_runs);
     tcase_add_test(tcase, a_source_in_the_common_modes_is_scheduled_into_each_member);
     tcase_add_test(tcase, adding_and_removing_twice_schedules_and_cancels_once);

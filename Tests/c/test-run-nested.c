@@ -94,7 +94,7 @@ static void stop_the_inner(UNUSED void *info)
     ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 1e9, 0), kRLRunLoopRunStopped);
 }
 
-START_TEST(stop_of_the_inner_run_leaves_the_outer_alone)
+START_TEST(a_stop_of_the_inner_run_does_not_stop_the_outer)
 {
     ck_assert_int_eq(run_around(stop_the_inner, 0.1), kRLRunLoopRunTimedOut);
 }
@@ -113,7 +113,7 @@ static void run_inner_stopped_twice(UNUSED void *info)
     ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 1e9, 0), kRLRunLoopRunStopped);
 }
 
-START_TEST(two_stops_end_one_activation)
+START_TEST(two_stops_of_one_run_end_only_that_run)
 {
     ck_assert_int_eq(run_around(run_inner_stopped_twice, 0.1), kRLRunLoopRunTimedOut);
 }
@@ -125,7 +125,7 @@ static void stop_outer_after_inner(UNUSED void *info)
     RLRunLoopStop(rl);
 }
 
-START_TEST(stop_after_an_inner_run_stops_the_outer)
+START_TEST(a_stop_after_an_inner_run_stops_the_outer)
 {
     ck_assert_int_eq(run_around(stop_outer_after_inner, 1e9), kRLRunLoopRunStopped);
 }
@@ -138,7 +138,7 @@ static void stop_outer_before_inner(UNUSED void *info)
     ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("inner"), 0.1, 0), kRLRunLoopRunTimedOut);
 }
 
-START_TEST(stop_of_the_outer_survives_an_inner_run)
+START_TEST(a_stop_of_the_outer_run_survives_an_inner_run)
 {
     ck_assert_int_eq(run_around(stop_outer_before_inner, 1e9), kRLRunLoopRunStopped);
 }
@@ -289,10 +289,10 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, fifty_nested_runs_each_stopped_by_its_own_stop);
     tcase_add_test(tcase, seventy_thousand_nested_runs_of_one_source);
-    tcase_add_test(tcase, stop_of_the_inner_run_leaves_the_outer_alone);
-    tcase_add_test(tcase, two_stops_end_one_activation);
-    tcase_add_test(tcase, stop_after_an_inner_run_stops_the_outer);
-    tcase_add_test(tcase, stop_of_the_outer_survives_an_inner_run);
+    tcase_add_test(tcase, a_stop_of_the_inner_run_does_not_stop_the_outer);
+    tcase_add_test(tcase, two_stops_of_one_run_end_only_that_run);
+    tcase_add_test(tcase, a_stop_after_an_inner_run_stops_the_outer);
+    tcase_add_test(tcase, a_stop_of_the_outer_run_survives_an_inner_run);
     tcase_add_test(tcase, the_current_mode_follows_the_innermost_run);
     tcase_add_test(tcase, a_timer_is_not_reentered_but_others_fire_in_the_nested_run);
     tcase_add_test(tcase, a_due_timer_fired_by_a_nested_run_is_not_fired_again_by_the_outer);

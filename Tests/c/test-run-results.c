@@ -72,7 +72,7 @@ START_TEST(errno_is_0_after_a_run_that_finished_because_the_mode_is_empty)
 }
 END_TEST
 
-START_TEST(a_source_in_another_mode_does_not_keep_this_one)
+START_TEST(a_source_in_another_mode_does_not_keep_a_run_going)
 {
     RLRunLoopSourceRef source = add_source(0, do_nothing, NULL);
     ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("other"), 10, 0), kRLRunLoopRunFinished);
@@ -127,7 +127,7 @@ START_TEST(huge_seconds_do_not_overflow)
 }
 END_TEST
 
-START_TEST(a_handled_source_returns_when_asked_to)
+START_TEST(a_run_returns_after_a_handled_source_if_requested)
 {
     RLRunLoopSourceRef source = add_source(0, note_info, "A");
     RLRunLoopObserverRef observer = note_activities(rl, kRLRunLoopDefaultMode);
@@ -139,7 +139,7 @@ START_TEST(a_handled_source_returns_when_asked_to)
 }
 END_TEST
 
-START_TEST(a_handled_source_is_followed_by_a_poll_otherwise)
+START_TEST(a_run_polls_after_a_handled_source_unless_it_returns)
 {
     RLRunLoopSourceRef source = add_source(0, note_info, "A");
     RLRunLoopObserverRef observer = note_activities(rl, kRLRunLoopDefaultMode);
@@ -151,7 +151,7 @@ START_TEST(a_handled_source_is_followed_by_a_poll_otherwise)
 }
 END_TEST
 
-START_TEST(returning_handles_exactly_one_source_of_several)
+START_TEST(a_returning_run_handles_exactly_one_of_several_sources)
 {
     RLRunLoopSourceRef third = add_source(3, note_info, "3"), first = add_source(-1, note_info, "-1"),
                        second = add_source(2, note_info, "2");
@@ -197,7 +197,7 @@ START_TEST(functions_then_source_then_timer_in_one_pass)
 }
 END_TEST
 
-START_TEST(stop_in_a_source_stops)
+START_TEST(a_stop_in_a_source_stops_the_run)
 {
     RLRunLoopSourceRef source = add_source(0, note_and_stop, "A");
     RLRunLoopSourceSignal(source);
@@ -211,7 +211,7 @@ START_TEST(stop_in_a_source_stops)
 }
 END_TEST
 
-START_TEST(stop_before_the_run_is_lost)
+START_TEST(a_stop_before_the_run_is_lost)
 {
     RLRunLoopSourceRef source = add_source(0, do_nothing, NULL);
     RLRunLoopStop(rl);
@@ -225,7 +225,7 @@ START_TEST(stop_before_the_run_is_lost)
 }
 END_TEST
 
-START_TEST(stop_at_entry_runs_nothing)
+START_TEST(a_stop_at_entry_runs_nothing)
 {
     RLRunLoopSourceRef source = add_source(0, note_info, "A");
     RLRunLoopObserverRef notes_taker = note_activities(rl, kRLRunLoopDefaultMode);
@@ -241,7 +241,7 @@ START_TEST(stop_at_entry_runs_nothing)
 }
 END_TEST
 
-START_TEST(stop_before_waiting_does_not_sleep)
+START_TEST(a_stop_before_waiting_prevents_the_sleep)
 {
     RLRunLoopSourceRef source = add_source(0, do_nothing, NULL);
     RLRunLoopObserverRef notes_taker = note_activities(rl, kRLRunLoopDefaultMode);
@@ -257,7 +257,7 @@ END_TEST
 
 static void remove_source(void *info) { RLRunLoopRemoveSource(rl, *(RLRunLoopSourceRef *)info, kRLRunLoopDefaultMode); }
 
-START_TEST(removing_the_last_source_in_its_callback_finishes)
+START_TEST(removing_the_last_source_in_its_callback_finishes_the_run)
 {
     RLRunLoopSourceRef source;
     source = add_source(0, remove_source, &source);
@@ -277,7 +277,7 @@ static void *remove_from_sleeping_loop(void *info)
     return NULL;
 }
 
-START_TEST(removing_the_last_source_from_another_thread_does_not_wake)
+START_TEST(removing_the_last_source_from_another_thread_does_not_wake_the_loop)
 {
     RLRunLoopSourceRef source = add_source(0, do_nothing, NULL);
     pthread_t thread = start_thread(remove_from_sleeping_loop, source);
@@ -295,7 +295,7 @@ static void *stop_sleeping_loop(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(stop_from_another_thread_wakes_and_stops)
+START_TEST(a_stop_from_another_thread_wakes_and_stops_the_run)
 {
     RLRunLoopSourceRef source = add_source(0, do_nothing, NULL);
     pthread_t thread = start_thread(stop_sleeping_loop, NULL);
@@ -333,23 +333,23 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, an_empty_mode_is_finished_without_any_callback);
     tcase_add_test(tcase, an_unknown_mode_is_finished);
     tcase_add_test(tcase, errno_is_0_after_a_run_that_finished_because_the_mode_is_empty);
-    tcase_add_test(tcase, a_source_in_another_mode_does_not_keep_this_one);
+    tcase_add_test(tcase, a_source_in_another_mode_does_not_keep_a_run_going);
     tcase_add_test(tcase, an_idle_run_times_out);
     tcase_add_test(tcase, zero_seconds_polls);
     tcase_add_test(tcase, negative_seconds_are_one_pass);
     tcase_add_test(tcase, huge_seconds_do_not_overflow);
-    tcase_add_test(tcase, a_handled_source_returns_when_asked_to);
-    tcase_add_test(tcase, a_handled_source_is_followed_by_a_poll_otherwise);
-    tcase_add_test(tcase, returning_handles_exactly_one_source_of_several);
+    tcase_add_test(tcase, a_run_returns_after_a_handled_source_if_requested);
+    tcase_add_test(tcase, a_run_polls_after_a_handled_source_unless_it_returns);
+    tcase_add_test(tcase, a_returning_run_handles_exactly_one_of_several_sources);
     tcase_add_test(tcase, any_boolean_but_0_counts_as_1);
     tcase_add_test(tcase, functions_then_source_then_timer_in_one_pass);
-    tcase_add_test(tcase, stop_in_a_source_stops);
-    tcase_add_test(tcase, stop_before_the_run_is_lost);
-    tcase_add_test(tcase, stop_at_entry_runs_nothing);
-    tcase_add_test(tcase, stop_before_waiting_does_not_sleep);
-    tcase_add_test(tcase, removing_the_last_source_in_its_callback_finishes);
-    tcase_add_test(tcase, removing_the_last_source_from_another_thread_does_not_wake);
-    tcase_add_test(tcase, stop_from_another_thread_wakes_and_stops);
+    tcase_add_test(tcase, a_stop_in_a_source_stops_the_run);
+    tcase_add_test(tcase, a_stop_before_the_run_is_lost);
+    tcase_add_test(tcase, a_stop_at_entry_runs_nothing);
+    tcase_add_test(tcase, a_stop_before_waiting_prevents_the_sleep);
+    tcase_add_test(tcase, removing_the_last_source_in_its_callback_finishes_the_run);
+    tcase_add_test(tcase, removing_the_last_source_from_another_thread_does_not_wake_the_loop);
+    tcase_add_test(tcase, a_stop_from_another_thread_wakes_and_stops_the_run);
     tcase_add_test(tcase, a_wake_up_alone_makes_one_pass);
     return suite;
 }

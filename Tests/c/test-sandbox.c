@@ -84,7 +84,7 @@ static void deny_membarrier_and_use(void *error)
     looper_stop(&looper);
 }
 
-START_TEST(loops_go_on_when_membarrier_is_denied)
+START_TEST(loops_continue_when_membarrier_is_denied)
 {
     ck_assert_int_eq(run_in_child(deny_membarrier_and_use, (void *)(uintptr_t)EPERM), 0);
     ck_assert_int_eq(run_in_child(deny_membarrier_and_use, (void *)(uintptr_t)ENOSYS), 0);
@@ -100,29 +100,29 @@ static void deny_first(UNUSED void *info)
     looper_stop(&looper);
 }
 
-START_TEST(loops_work_where_membarrier_was_denied_before) { ck_assert_int_eq(run_in_child(deny_first, NULL), 0); }
+START_TEST(loops_work_if_membarrier_was_denied_from_the_start) { ck_assert_int_eq(run_in_child(deny_first, NULL), 0); }
 END_TEST
 
 /* -- No way left -- */
 
-static int told;
+static int output;
 
 static void deny_both_and_use(UNUSED void *info)
 {
     RLSetErrorHandler(NULL, NULL);
     looper_start(&looper);
     deny(SYS_membarrier, SYS_sched_setaffinity, EPERM);
-    dup2(told, 2);
+    dup2(output, 2);
     use_from_outside();
 }
 
 /* The library cannot continue after that, so it ends the process, but says why. */
-START_TEST(a_process_that_may_do_neither_ends_with_a_line_that_says_so)
+START_TEST(a_process_denied_membarrier_and_its_fallback_aborts_with_a_reason)
 {
     char text[512] = "";
     int ends[2];
     ck_assert_int_eq(pipe(ends), 0);
-    told = ends[1];
+    output = ends[1];
     ck_assert_int_eq(run_in_child(deny_both_and_use, NULL), 128 + SIGABRT);
     ck_assert_int_gt(read(ends[0], text, sizeof text - 1), 0);
     ck_assert_ptr_nonnull(strstr(text, "runloop: membarrier"));
@@ -135,8 +135,8 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("sandbox");
     TCase *tcase = add_case(suite, "sandbox", 120);
-    tcase_add_test(tcase, loops_go_on_when_membarrier_is_denied);
-    tcase_add_test(tcase, loops_work_where_membarrier_was_denied_before);
-    tcase_add_test(tcase, a_process_that_may_do_neither_ends_with_a_line_that_says_so);
+    tcase_add_test(tcase, loops_continue_when_membarrier_is_denied);
+    tcase_add_test(tcase, loops_work_if_membarrier_was_denied_from_the_start);
+    tcase_add_test(tcase, a_process_denied_membarrier_and_its_fallback_aborts_with_a_reason);
     return suite;
 }

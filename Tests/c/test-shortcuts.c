@@ -14,20 +14,20 @@ static RLRunLoopRef rl;
 static RLPortRef port;
 static RLRunLoopSourceRef port_source;
 /* Executed in the port's callback for the first message, if set. */
-static void (*deed)(void);
+static void (*action)(void);
 static int received;
 
 static void on_message(UNUSED RLPortRef receiver, UNUSED RLPortMessageRef message, UNUSED void *info)
 {
     note(++received == 1 ? "first" : "second");
-    if (received == 1 && deed)
-        deed();
+    if (received == 1 && action)
+        action();
 }
 
 static void set_up(void)
 {
     rl = RLRunLoopGetCurrent();
-    deed = NULL;
+    action = NULL;
     received = 0;
     port = RLPortCreate(NULL, on_message, NULL, NULL);
     port_source = RLPortCreateRunLoopSource(NULL, port, 0);
@@ -62,12 +62,12 @@ static void signal_other(void) { RLRunLoopSourceSignal(other); }
 
 static void remove_port(void) { RLRunLoopRemoveSource(rl, port_source, MODE); }
 
-START_TEST(other_loop_a_source_that_left_the_mode_gets_no_further_message_in_it)
+START_TEST(other_loop_a_source_removed_from_the_mode_receives_no_further_message)
 {
     RLRunLoopAddSource(rl, port_source, OTHER);
     /* Without this source the mode would be empty, which ends the run. */
     make_other(0);
-    deed = remove_port;
+    action = remove_port;
     run();
     assert_notes("first");
     RLRunLoopRunInMode(OTHER, 0.02, 0);
@@ -76,7 +76,7 @@ START_TEST(other_loop_a_source_that_left_the_mode_gets_no_further_message_in_it)
 }
 END_TEST
 
-START_TEST(queued_sources_a_source_that_was_signalled_as_well_comes_first)
+START_TEST(queued_sources_a_source_signalled_earlier_precedes_the_next_message)
 {
     make_other(1);
     signal_other();
@@ -97,7 +97,7 @@ static void stop(void) { RLRunLoopStop(rl); }
 
 START_TEST(stop_ends_the_run_before_the_next_message)
 {
-    deed = stop;
+    action = stop;
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1, 0), kRLRunLoopRunStopped);
     assert_notes("first");
 }
@@ -105,9 +105,9 @@ END_TEST
 
 static void unreference_port(void) { RLRunLoopSourceSetKeepsModeRunning(port_source, 0); }
 
-START_TEST(emptied_a_run_that_nothing_keeps_ends_before_the_next_message)
+START_TEST(emptied_a_run_of_an_emptied_mode_ends_before_the_next_message)
 {
-    deed = unreference_port;
+    action = unreference_port;
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, 0), kRLRunLoopRunFinished);
     assert_notes("first");
 }
@@ -115,9 +115,9 @@ END_TEST
 
 static void queue_function(void) { RLRunLoopPerformFunction(rl, MODE, note_info, "function"); }
 
-START_TEST(functions_that_were_queued_come_first)
+START_TEST(functions_that_were_queued_precede_the_next_message)
 {
-    deed = queue_function;
+    action = queue_function;
     run();
     assert_notes("first function second");
 }
@@ -130,18 +130,18 @@ static void queue_function_and_cancel_another(void)
     RLRunLoopCancelPerformFunction(rl, do_nothing, NULL);
 }
 
-START_TEST(functions_that_were_taken_out_of_the_inbox_come_first)
+START_TEST(functions_taken_out_of_the_inbox_precede_the_next_message)
 {
-    deed = queue_function_and_cancel_another;
+    action = queue_function_and_cancel_another;
     run();
     assert_notes("first function second");
 }
 END_TEST
 
-START_TEST(signals_another_source_that_is_signalled_comes_first)
+START_TEST(signals_another_signalled_source_precedes_the_next_message)
 {
     make_other(-1);
-    deed = signal_other;
+    action = signal_other;
     run();
     assert_notes("first other second");
     drop_source(other);
@@ -150,14 +150,14 @@ END_TEST
 
 static struct looper looper;
 
-START_TEST(signals_of_a_source_in_two_loops_are_seen_too)
+START_TEST(signals_of_a_source_in_two_loops_are_noticed_before_the_next_message)
 {
     looper_start(&looper);
     other = make_source(-1, note_info, "other");
     /* Added to the other loop first: a signal to a source in several loops marks the bitmap of its first loop. */
     RLRunLoopAddSource(looper.loop, other, OTHER);
     RLRunLoopAddSource(rl, other, MODE);
-    deed = signal_other;
+    action = signal_other;
     run();
     assert_notes("first other second");
     drop_source(other);
@@ -167,13 +167,13 @@ END_TEST
 
 static void add_other(void) { RLRunLoopAddSource(rl, other, MODE); }
 
-START_TEST(signals_of_a_source_that_another_loop_has_are_seen_when_it_is_added)
+START_TEST(signals_of_a_source_of_another_loop_are_noticed_when_it_is_added)
 {
     looper_start(&looper);
     other = make_source(-1, note_info, "other");
     RLRunLoopAddSource(looper.loop, other, OTHER);
     signal_other();
-    deed = add_other;
+    action = add_other;
     run();
     assert_notes("first other second");
     drop_source(other);
@@ -191,10 +191,10 @@ static void signal_other_and_run_another_mode(void)
     drop_timer(timer);
 }
 
-START_TEST(queued_sources_a_source_whose_signal_a_nested_run_took_comes_first)
+START_TEST(queued_sources_a_source_fetched_by_a_nested_run_precedes_the_next_message)
 {
     make_other(-1);
-    deed = signal_other_and_run_another_mode;
+    action = signal_other_and_run_another_mode;
     run();
     assert_notes("first other second");
     drop_source(other);
@@ -215,10 +215,10 @@ static void add_observer(void)
     RLRelease(observer);
 }
 
-START_TEST(observers_hear_of_a_pass_before_the_next_message)
+START_TEST(observers_see_a_pass_before_the_next_message)
 {
     observed = _i ? kRLRunLoopBeforeSources : kRLRunLoopBeforeTimers;
-    deed = add_observer;
+    action = add_observer;
     run();
     assert_notes("first observer second");
 }
@@ -234,13 +234,13 @@ static void autorelease(void)
 
 START_TEST(autoreleased_objects_are_released_before_the_next_message)
 {
-    deed = autorelease;
+    action = autorelease;
     run();
     assert_notes("first released second");
 }
 END_TEST
 
-START_TEST(descriptors_that_are_ready_come_first)
+START_TEST(descriptors_that_are_ready_precede_the_next_message)
 {
     struct watch watch = {.name = "descriptor", .reads = true};
     int ends[2];
@@ -274,7 +274,7 @@ START_TEST(watch_trouble_is_reported_before_the_next_message)
     RLRunLoopSourceRef first = make_port_source(0, lost_file, note_info, "lost");
     RLRunLoopAddSource(rl, first, OTHER);
     RLSetErrorHandler(note_error, "error");
-    deed = lose_a_descriptor;
+    action = lose_a_descriptor;
     run();
     assert_notes("first error second");
     drop_source(first);
@@ -292,15 +292,15 @@ static void add_due_timer(void)
     RLRelease(timer);
 }
 
-START_TEST(time_a_timer_that_is_due_comes_first)
+START_TEST(time_a_due_timer_precedes_the_next_message)
 {
-    deed = add_due_timer;
+    action = add_due_timer;
     run();
     assert_notes("first timer second");
 }
 END_TEST
 
-START_TEST(time_a_run_that_is_over_ends_before_the_next_message)
+START_TEST(time_a_run_past_its_deadline_ends_before_the_next_message)
 {
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0, 0), kRLRunLoopRunTimedOut);
     assert_notes("first");
@@ -316,13 +316,13 @@ static void run_nested(void)
     RLRunLoopRunInMode(OTHER, 0, 0);
 }
 
-START_TEST(queued_sources_come_first_after_a_nested_run_too)
+START_TEST(queued_sources_precede_the_next_message_after_a_nested_run)
 {
     innermost = make_source(0, note_info, "nested");
     RLRunLoopAddSource(rl, innermost, OTHER);
     make_other(1);
     signal_other();
-    deed = run_nested;
+    action = run_nested;
     run();
     assert_notes("first nested other second");
     drop_source(other);
@@ -335,23 +335,23 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("shortcuts");
     TCase *tests = add_case(suite, "further messages", 20);
     tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, other_loop_a_source_that_left_the_mode_gets_no_further_message_in_it);
-    tcase_add_test(tests, queued_sources_a_source_that_was_signalled_as_well_comes_first);
-    tcase_add_test(tests, queued_sources_come_first_after_a_nested_run_too);
+    tcase_add_test(tests, other_loop_a_source_removed_from_the_mode_receives_no_further_message);
+    tcase_add_test(tests, queued_sources_a_source_signalled_earlier_precedes_the_next_message);
+    tcase_add_test(tests, queued_sources_precede_the_next_message_after_a_nested_run);
     tcase_add_test(tests, return_after_source_a_run_returns_after_one_message);
     tcase_add_test(tests, stop_ends_the_run_before_the_next_message);
-    tcase_add_test(tests, emptied_a_run_that_nothing_keeps_ends_before_the_next_message);
-    tcase_add_test(tests, functions_that_were_queued_come_first);
-    tcase_add_test(tests, functions_that_were_taken_out_of_the_inbox_come_first);
-    tcase_add_test(tests, signals_another_source_that_is_signalled_comes_first);
-    tcase_add_test(tests, signals_of_a_source_in_two_loops_are_seen_too);
-    tcase_add_test(tests, signals_of_a_source_that_another_loop_has_are_seen_when_it_is_added);
-    tcase_add_test(tests, queued_sources_a_source_whose_signal_a_nested_run_took_comes_first);
-    tcase_add_loop_test(tests, observers_hear_of_a_pass_before_the_next_message, 0, 2);
+    tcase_add_test(tests, emptied_a_run_of_an_emptied_mode_ends_before_the_next_message);
+    tcase_add_test(tests, functions_that_were_queued_precede_the_next_message);
+    tcase_add_test(tests, functions_taken_out_of_the_inbox_precede_the_next_message);
+    tcase_add_test(tests, signals_another_signalled_source_precedes_the_next_message);
+    tcase_add_test(tests, signals_of_a_source_in_two_loops_are_noticed_before_the_next_message);
+    tcase_add_test(tests, signals_of_a_source_of_another_loop_are_noticed_when_it_is_added);
+    tcase_add_test(tests, queued_sources_a_source_fetched_by_a_nested_run_precedes_the_next_message);
+    tcase_add_loop_test(tests, observers_see_a_pass_before_the_next_message, 0, 2);
     tcase_add_test(tests, autoreleased_objects_are_released_before_the_next_message);
-    tcase_add_test(tests, descriptors_that_are_ready_come_first);
+    tcase_add_test(tests, descriptors_that_are_ready_precede_the_next_message);
     tcase_add_test(tests, watch_trouble_is_reported_before_the_next_message);
-    tcase_add_test(tests, time_a_timer_that_is_due_comes_first);
-    tcase_add_test(tests, time_a_run_that_is_over_ends_before_the_next_message);
+    tcase_add_test(tests, time_a_due_timer_precedes_the_next_message);
+    tcase_add_test(tests, time_a_run_past_its_deadline_ends_before_the_next_message);
     return suite;
 }

@@ -71,13 +71,13 @@ static int run_and_interrupt(void (*handler)(void), double seconds, bool returni
     return result;
 }
 
-START_TEST(stop_in_a_handler_ends_the_sleep)
+START_TEST(a_stop_in_a_signal_handler_ends_the_sleep)
 {
     ck_assert_int_eq(run_and_interrupt(stop, 1e9, 0), kRLRunLoopRunStopped);
 }
 END_TEST
 
-START_TEST(signal_and_wake_up_in_a_handler_performs_the_source)
+START_TEST(a_signal_and_wake_up_in_a_signal_handler_perform_the_source)
 {
     ck_assert_int_eq(run_and_interrupt(signal_and_wake, 1e9, 1), kRLRunLoopRunHandledSource);
     ck_assert_int_eq(performed, 1);
@@ -98,7 +98,7 @@ END_TEST
 
 static int never_ready(void *info) { return *(int *)info; }
 
-START_TEST(the_same_while_sleeping_on_descriptors)
+START_TEST(signal_handlers_reach_a_loop_that_sleeps_in_epoll)
 {
     int ends[2];
     ck_assert_int_eq(pipe(ends), 0);
@@ -168,10 +168,10 @@ static void storm(void (*handler)(void))
     ck_assert_int_ge(performed, 1);
 }
 
-START_TEST(a_storm_of_handlers_that_wake_and_signal) { storm(signal_and_wake); }
+START_TEST(a_storm_of_signal_handlers_may_wake_and_signal) { storm(signal_and_wake); }
 END_TEST
 
-START_TEST(a_storm_of_handlers_that_stop_too) { storm(all_five); }
+START_TEST(a_storm_of_signal_handlers_may_also_stop) { storm(all_five); }
 END_TEST
 
 /* The handler signals a source of another loop, on a thread that may hold any lock. */
@@ -184,7 +184,7 @@ static void wake_other(void)
     RLRunLoopWakeUp(other.loop);
 }
 
-START_TEST(a_storm_of_handlers_that_wake_another_loop)
+START_TEST(a_storm_of_signal_handlers_may_wake_another_loop)
 {
     looper_start(&other);
     other_source = make_source(7, count_perform, &other_performed);
@@ -203,12 +203,12 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("signal-handler");
     TCase *tcase = add_case(suite, "handler", 60);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, stop_in_a_handler_ends_the_sleep);
-    tcase_add_test(tcase, signal_and_wake_up_in_a_handler_performs_the_source);
+    tcase_add_test(tcase, a_stop_in_a_signal_handler_ends_the_sleep);
+    tcase_add_test(tcase, a_signal_and_wake_up_in_a_signal_handler_perform_the_source);
     tcase_add_test(tcase, an_unrelated_signal_keeps_the_deadline);
-    tcase_add_test(tcase, the_same_while_sleeping_on_descriptors);
-    tcase_add_test(tcase, a_storm_of_handlers_that_wake_and_signal);
-    tcase_add_test(tcase, a_storm_of_handlers_that_stop_too);
-    tcase_add_test(tcase, a_storm_of_handlers_that_wake_another_loop);
+    tcase_add_test(tcase, signal_handlers_reach_a_loop_that_sleeps_in_epoll);
+    tcase_add_test(tcase, a_storm_of_signal_handlers_may_wake_and_signal);
+    tcase_add_test(tcase, a_storm_of_signal_handlers_may_also_stop);
+    tcase_add_test(tcase, a_storm_of_signal_handlers_may_wake_another_loop);
     return suite;
 }

@@ -38,7 +38,7 @@ static void end_sock(struct sock *ended, UNUSED RLSocketCallBackType type, UNUSE
     require(!is_open(ends[0]));
 }
 
-START_TEST(invalidated_and_released_in_its_own_callback)
+START_TEST(a_socket_may_be_invalidated_and_released_in_its_callback)
 {
     sock.action = end_sock;
     sock_open(&sock, ends[0], kRLSocketReadCallBack | kRLSocketWriteCallBack);
@@ -88,7 +88,7 @@ static void *send_much(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(invalidated_while_another_thread_sends_it_stays_open_until_that_is_done)
+START_TEST(an_invalidated_socket_stays_open_until_another_thread_has_sent)
 {
     for (int i = 0; i < 2; i++) {
         gate_init(&begun[i]);
@@ -122,7 +122,7 @@ END_TEST
 
 /* -- Context -- */
 
-START_TEST(info_is_retained_for_each_delivery_and_until_invalidation)
+START_TEST(the_info_of_a_socket_is_retained_until_invalidation)
 {
     RLSocketContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release}, got = {0};
     RLSocketRef s = RLSocketCreateWithNative(NULL, ends[0], kRLSocketReadCallBack, NULL, &context);
@@ -152,7 +152,7 @@ END_TEST
         ck_assert_int_eq(errno, (error)); \
     } while (0)
 
-START_TEST(errno_says_why_there_is_no_address)
+START_TEST(errno_explains_a_missing_address)
 {
     int pipe_ends[2];
     make_pipe(pipe_ends);
@@ -176,7 +176,7 @@ START_TEST(errno_says_why_there_is_no_address)
 }
 END_TEST
 
-START_TEST(a_negative_number_gives_a_socket_that_is_not_valid)
+START_TEST(a_negative_descriptor_gives_an_invalid_socket)
 {
     RLSocketContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     RLSocketRef s = RLSocketCreateWithNative(NULL, -1, kRLSocketReadCallBack, NULL, &context);
@@ -196,7 +196,7 @@ END_TEST
 /* -- Misuse -- */
 
 /* A table of sockets indexed by descriptor has room for every number up to the largest. */
-START_TEST(a_number_that_no_descriptor_has_costs_no_memory)
+START_TEST(an_impossible_descriptor_number_costs_no_memory)
 {
     errno = 0;
     ck_assert_ptr_null(RLSocketCreateWithNative(NULL, INT_MAX, kRLSocketReadCallBack, NULL, NULL));
@@ -209,7 +209,7 @@ START_TEST(a_number_that_no_descriptor_has_costs_no_memory)
 }
 END_TEST
 
-START_TEST(wrong_handles)
+START_TEST(socket_functions_report_wrong_handles)
 {
     RLTypeRef wrong[] = {NULL, RLSTR("no socket"), keeper};
     for (int i = 0; i < 3; i++) {
@@ -247,7 +247,7 @@ START_TEST(wrong_handles)
 }
 END_TEST
 
-START_TEST(wrong_arguments)
+START_TEST(socket_functions_report_wrong_arguments)
 {
     RLSocketContext context = {.version = 2};
     RLDataRef no_data = (RLDataRef)(uintptr_t)RLSTR("no data");
@@ -298,7 +298,7 @@ START_TEST(wrong_arguments)
 END_TEST
 
 /* The connection is never accepted: the listener's queue is full, so the kernel drops new clients. */
-START_TEST(connecting_that_takes_longer_than_its_time_is_a_timeout)
+START_TEST(connecting_beyond_the_time_limit_is_a_timeout)
 {
     struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     socklen_t size = sizeof own;
@@ -334,14 +334,14 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("socket-life");
     TCase *tcase = add_case(suite, "life", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, invalidated_and_released_in_its_own_callback);
-    tcase_add_test(tcase, invalidated_while_another_thread_sends_it_stays_open_until_that_is_done);
-    tcase_add_test(tcase, info_is_retained_for_each_delivery_and_until_invalidation);
-    tcase_add_test(tcase, connecting_that_takes_longer_than_its_time_is_a_timeout);
-    tcase_add_test(tcase, errno_says_why_there_is_no_address);
-    tcase_add_test(tcase, a_negative_number_gives_a_socket_that_is_not_valid);
-    tcase_add_test(tcase, a_number_that_no_descriptor_has_costs_no_memory);
-    tcase_add_test(tcase, wrong_handles);
-    tcase_add_test(tcase, wrong_arguments);
+    tcase_add_test(tcase, a_socket_may_be_invalidated_and_released_in_its_callback);
+    tcase_add_test(tcase, an_invalidated_socket_stays_open_until_another_thread_has_sent);
+    tcase_add_test(tcase, the_info_of_a_socket_is_retained_until_invalidation);
+    tcase_add_test(tcase, connecting_beyond_the_time_limit_is_a_timeout);
+    tcase_add_test(tcase, errno_explains_a_missing_address);
+    tcase_add_test(tcase, a_negative_descriptor_gives_an_invalid_socket);
+    tcase_add_test(tcase, an_impossible_descriptor_number_costs_no_memory);
+    tcase_add_test(tcase, socket_functions_report_wrong_handles);
+    tcase_add_test(tcase, socket_functions_report_wrong_arguments);
     return suite;
 }

@@ -40,7 +40,7 @@ static RLIndex take_bytes(RLIndex from)
 
 /* -- Data that does not fit -- */
 
-START_TEST(errno_says_whether_a_part_was_sent)
+START_TEST(errno_shows_whether_a_part_was_sent)
 {
     static const double timeouts[] = {0, -1, 0.01};
     RLDataRef data = RLDataCreate(NULL, bytes, SIZE);
@@ -60,7 +60,7 @@ START_TEST(errno_says_whether_a_part_was_sent)
 }
 END_TEST
 
-START_TEST(bytes_are_sent_as_far_as_they_fit)
+START_TEST(send_bytes_sends_as_much_as_fits)
 {
     for (int blocks = 0; blocks < 2; blocks++) {
         fcntl(ends[0], F_SETFL, blocks ? 0 : O_NONBLOCK);
@@ -102,7 +102,7 @@ static void send_on(struct sock *called, RLSocketCallBackType type, UNUSED const
 }
 
 /* The reader is in the same loop: a sender that waited for it would wait forever. */
-START_TEST(all_of_it_is_sent_without_blocking_the_loop)
+START_TEST(send_bytes_sends_everything_without_blocking_the_loop)
 {
     for (int blocks = 0; blocks < 2; blocks++) {
         int pair[2];
@@ -125,7 +125,7 @@ START_TEST(all_of_it_is_sent_without_blocking_the_loop)
 }
 END_TEST
 
-START_TEST(a_message_of_bytes_is_sent_whole_or_not_at_all)
+START_TEST(send_bytes_sends_a_datagram_whole_or_not_at_all)
 {
     int pair[2];
     char buffer[200];
@@ -144,7 +144,7 @@ START_TEST(a_message_of_bytes_is_sent_whole_or_not_at_all)
 }
 END_TEST
 
-START_TEST(bytes_go_to_an_address)
+START_TEST(send_bytes_sends_to_an_address)
 {
     int receiver = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -166,7 +166,7 @@ START_TEST(bytes_go_to_an_address)
 }
 END_TEST
 
-START_TEST(sending_bytes_in_vain)
+START_TEST(send_bytes_reports_misuse_and_errors)
 {
     RLStringRef wrong = RLStringCreateWithCString(NULL, "x", kRLStringEncodingUTF8);
     sock_open(&sock, ends[0], kRLSocketNoCallBack);
@@ -220,7 +220,7 @@ static void leave_a_closed_connection(RLDataRef address)
     RLRelease(server);
 }
 
-START_TEST(an_address_is_used_again_unless_the_flag_says_no)
+START_TEST(addresses_are_reused_unless_the_flag_forbids_it)
 {
     RLDataRef any = inet_address(0);
     RLSocketRef first = listen_on(any, 0);
@@ -243,7 +243,7 @@ START_TEST(an_address_is_used_again_unless_the_flag_says_no)
 }
 END_TEST
 
-START_TEST(the_flag_is_set_by_hand_and_datagrams_share_no_address)
+START_TEST(address_reuse_can_be_disabled_and_never_applies_to_datagrams)
 {
     RLDataRef any = inet_address(0);
     for (int round = 0; round < 3; round++) {
@@ -266,13 +266,13 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("socket-send");
     TCase *tcase = add_case(suite, "send", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, errno_says_whether_a_part_was_sent);
-    tcase_add_test(tcase, bytes_are_sent_as_far_as_they_fit);
-    tcase_add_test(tcase, all_of_it_is_sent_without_blocking_the_loop);
-    tcase_add_test(tcase, a_message_of_bytes_is_sent_whole_or_not_at_all);
-    tcase_add_test(tcase, bytes_go_to_an_address);
-    tcase_add_test(tcase, sending_bytes_in_vain);
-    tcase_add_test(tcase, an_address_is_used_again_unless_the_flag_says_no);
-    tcase_add_test(tcase, the_flag_is_set_by_hand_and_datagrams_share_no_address);
+    tcase_add_test(tcase, errno_shows_whether_a_part_was_sent);
+    tcase_add_test(tcase, send_bytes_sends_as_much_as_fits);
+    tcase_add_test(tcase, send_bytes_sends_everything_without_blocking_the_loop);
+    tcase_add_test(tcase, send_bytes_sends_a_datagram_whole_or_not_at_all);
+    tcase_add_test(tcase, send_bytes_sends_to_an_address);
+    tcase_add_test(tcase, send_bytes_reports_misuse_and_errors);
+    tcase_add_test(tcase, addresses_are_reused_unless_the_flag_forbids_it);
+    tcase_add_test(tcase, address_reuse_can_be_disabled_and_never_applies_to_datagrams);
     return suite;
 }

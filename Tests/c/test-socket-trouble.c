@@ -51,7 +51,7 @@ static rlim_t leave_descriptors(int spare)
 
 /* -- Clients -- */
 
-START_TEST(clients_wait_while_there_are_no_descriptors)
+START_TEST(clients_wait_while_no_descriptors_are_free)
 {
     struct sock listening = {.name = NULL};
     int callers[8];
@@ -76,7 +76,7 @@ START_TEST(clients_wait_while_there_are_no_descriptors)
 }
 END_TEST
 
-START_TEST(a_shortage_of_one_socket_does_not_stop_the_others)
+START_TEST(a_listener_out_of_descriptors_does_not_stop_other_sockets)
 {
     struct sock listening = {.name = NULL}, other = {.name = "o"};
     sock_listen(&listening, kRLSocketAcceptCallBack);
@@ -100,7 +100,7 @@ START_TEST(a_shortage_of_one_socket_does_not_stop_the_others)
 }
 END_TEST
 
-START_TEST(accepting_on_what_does_not_listen_does_not_spin)
+START_TEST(accepting_on_a_file_that_does_not_listen_does_not_spin)
 {
     for (int kind = 0; kind < 3; kind++) {
         struct sock sock = {.name = "s"};
@@ -125,7 +125,7 @@ END_TEST
 
 /* Every function that creates a socket, with fewer and fewer descriptors: each fails with an error, leaves nothing open, and
  * works again afterwards. */
-START_TEST(every_create_function_without_descriptors)
+START_TEST(every_create_function_fails_cleanly_without_descriptors)
 {
     struct sock listening = {.name = NULL};
     sock_listen(&listening, kRLSocketNoCallBack);
@@ -195,14 +195,14 @@ static void *use_without_descriptors(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_loop_without_its_own_descriptors_says_so_and_works_later)
+START_TEST(a_loop_without_its_own_descriptors_reports_it_and_works_later)
 {
     join_thread(start_thread(use_without_descriptors, NULL));
     ck_assert_int_eq(open_descriptors(), descriptors_before);
 }
 END_TEST
 
-START_TEST(ten_thousand_are_added_and_removed)
+START_TEST(ten_thousand_sockets_are_added_and_removed_without_leaks)
 {
     enum { rounds = 10000 };
     long before = 0;
@@ -233,7 +233,7 @@ START_TEST(ten_thousand_are_added_and_removed)
 }
 END_TEST
 
-START_TEST(twenty_thousand_sockets_in_one_loop)
+START_TEST(a_loop_serves_twenty_thousand_sockets)
 {
     enum { wanted = 10000, others = 100 };
     static struct sock socks[wanted][2];
@@ -273,7 +273,7 @@ END_TEST
 
 /* -- A descriptor that is closed while its socket is valid -- */
 
-START_TEST(a_closed_number_is_reported_once)
+START_TEST(a_socket_whose_descriptor_was_closed_is_reported_once)
 {
     struct sock sock = {.name = "s"};
     int fd = dup(ends[0]);
@@ -290,7 +290,7 @@ START_TEST(a_closed_number_is_reported_once)
 END_TEST
 
 /* The kernel has just handed out the number as a free one, so a socket that still claims it is wrong. */
-START_TEST(a_new_socket_is_not_taken_for_one_that_was_closed_behind_its_back)
+START_TEST(a_new_socket_is_not_mistaken_for_one_whose_descriptor_was_closed)
 {
     struct sock old = {.name = "old"}, new = {.name = "new"};
     int fd = dup(ends[0]);
@@ -354,7 +354,7 @@ static void *talk(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_storm_of_signals_loses_nothing)
+START_TEST(a_storm_of_signals_loses_no_socket_data)
 {
     struct sock sock = {.action = echo};
     sigaction(SIGUSR1, &(struct sigaction){.sa_handler = on_signal}, NULL); /* no SA_RESTART */
@@ -390,7 +390,7 @@ static void use_in_child(UNUSED void *info)
     child_assert(own.bytes == 1);
 }
 
-START_TEST(after_a_fork_parent_and_child_both_go_on)
+START_TEST(a_socket_works_in_parent_and_child_after_a_fork)
 {
     sock_open(&family, ends[0], kRLSocketDataCallBack);
     poll_once();
@@ -412,7 +412,7 @@ static void *add_and_end(void *sock)
     return NULL;
 }
 
-START_TEST(a_socket_outlives_the_thread_whose_loop_had_it)
+START_TEST(a_socket_outlives_the_thread_of_its_loop)
 {
     struct sock sock = {.name = NULL};
     sock_make(&sock, ends[0], kRLSocketDataCallBack);
@@ -432,17 +432,17 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("socket-trouble");
     TCase *tcase = add_case(suite, "trouble", 30);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, clients_wait_while_there_are_no_descriptors);
-    tcase_add_test(tcase, a_shortage_of_one_socket_does_not_stop_the_others);
-    tcase_add_test(tcase, accepting_on_what_does_not_listen_does_not_spin);
-    tcase_add_test(tcase, every_create_function_without_descriptors);
-    tcase_add_test(tcase, a_loop_without_its_own_descriptors_says_so_and_works_later);
-    tcase_add_test(tcase, ten_thousand_are_added_and_removed);
-    tcase_add_test(tcase, twenty_thousand_sockets_in_one_loop);
-    tcase_add_test(tcase, a_closed_number_is_reported_once);
-    tcase_add_test(tcase, a_new_socket_is_not_taken_for_one_that_was_closed_behind_its_back);
-    tcase_add_test(tcase, a_storm_of_signals_loses_nothing);
-    tcase_add_test(tcase, after_a_fork_parent_and_child_both_go_on);
-    tcase_add_test(tcase, a_socket_outlives_the_thread_whose_loop_had_it);
+    tcase_add_test(tcase, clients_wait_while_no_descriptors_are_free);
+    tcase_add_test(tcase, a_listener_out_of_descriptors_does_not_stop_other_sockets);
+    tcase_add_test(tcase, accepting_on_a_file_that_does_not_listen_does_not_spin);
+    tcase_add_test(tcase, every_create_function_fails_cleanly_without_descriptors);
+    tcase_add_test(tcase, a_loop_without_its_own_descriptors_reports_it_and_works_later);
+    tcase_add_test(tcase, ten_thousand_sockets_are_added_and_removed_without_leaks);
+    tcase_add_test(tcase, a_loop_serves_twenty_thousand_sockets);
+    tcase_add_test(tcase, a_socket_whose_descriptor_was_closed_is_reported_once);
+    tcase_add_test(tcase, a_new_socket_is_not_mistaken_for_one_whose_descriptor_was_closed);
+    tcase_add_test(tcase, a_storm_of_signals_loses_no_socket_data);
+    tcase_add_test(tcase, a_socket_works_in_parent_and_child_after_a_fork);
+    tcase_add_test(tcase, a_socket_outlives_the_thread_of_its_loop);
     return suite;
 }

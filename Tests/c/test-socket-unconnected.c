@@ -123,7 +123,7 @@ static const struct {
     {kRLSocketReadCallBack | kRLSocketConnectCallBack | kRLSocketWriteCallBack, "c r w"},
 };
 
-START_TEST(a_socket_that_was_looked_at_first_works_when_it_is_connected)
+START_TEST(a_socket_polled_before_it_is_connected_works_afterwards)
 {
     for (int round = 0; round < 2 * WAYS; round++) {
         begin(round % 2 ? AF_UNIX : AF_INET);
@@ -155,7 +155,7 @@ static void *connect_sleeping(void *info)
     return NULL;
 }
 
-START_TEST(another_thread_connects_it_while_the_loop_sleeps)
+START_TEST(another_thread_may_connect_a_socket_while_the_loop_sleeps)
 {
     for (int round = 0; round < 2 * WAYS; round++) {
         begin(round % 2 ? AF_UNIX : AF_INET);
@@ -199,7 +199,7 @@ static void *call_sleeping(void *fd)
     return NULL;
 }
 
-START_TEST(a_socket_that_was_looked_at_first_works_when_it_listens)
+START_TEST(a_socket_polled_before_it_listens_works_afterwards)
 {
     static const RLOptionFlags types[] = {kRLSocketAcceptCallBack, kRLSocketReadCallBack};
     for (int round = 0; round < 8; round++) {
@@ -246,7 +246,7 @@ static double seconds_of(struct timeval time) { return (double)time.tv_sec + 1e-
 
 /* Sockets with each type of callback, a descriptor object and a version-1 source. The kernel notifies a loop when a TCP socket
  * has been connected, so the loop sleeps all the time. A UNIX socket is checked from time to time, at growing intervals. */
-START_TEST(one_that_is_not_connected_costs_nothing)
+START_TEST(unconnected_sockets_do_not_keep_the_loop_busy)
 {
     static const RLOptionFlags types[] = {kRLSocketReadCallBack,    kRLSocketDataCallBack,  kRLSocketAcceptCallBack,
                                           kRLSocketConnectCallBack, kRLSocketWriteCallBack, 13};
@@ -320,7 +320,7 @@ START_TEST(a_descriptor_object_waits_for_the_connection)
 }
 END_TEST
 
-START_TEST(a_source_of_version_1_waits_for_clients_and_for_the_connection)
+START_TEST(a_version_1_source_waits_for_clients_and_for_the_connection)
 {
     for (int round = 0; round < 4; round++) {
         begin(round % 2 ? AF_UNIX : AF_INET);
@@ -382,7 +382,7 @@ END_TEST
 /* -- Back and forth, modes -- */
 
 /* A connection is dissolved, and the socket is connected again. */
-START_TEST(connected_again)
+START_TEST(a_socket_can_be_disconnected_and_connected_again)
 {
     begin(AF_INET);
     struct connecting it = {.way = PLAIN};
@@ -408,7 +408,7 @@ START_TEST(connected_again)
 }
 END_TEST
 
-START_TEST(looked_at_in_one_mode_and_connected_in_another)
+START_TEST(a_connection_is_reported_only_in_the_mode_of_the_socket)
 {
     for (int round = 0; round < 2; round++) {
         begin(round % 2 ? AF_UNIX : AF_INET);
@@ -435,15 +435,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("socket-unconnected");
     TCase *tcase = add_case(suite, "unconnected", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_loop_test(tcase, a_socket_that_was_looked_at_first_works_when_it_is_connected, 0,
+    tcase_add_loop_test(tcase, a_socket_polled_before_it_is_connected_works_afterwards, 0,
                         (int)(sizeof EXPECTED / sizeof *EXPECTED));
-    tcase_add_test(tcase, another_thread_connects_it_while_the_loop_sleeps);
-    tcase_add_loop_test(tcase, a_socket_that_was_looked_at_first_works_when_it_listens, 0, 2);
-    tcase_add_loop_test(tcase, one_that_is_not_connected_costs_nothing, 0, 2);
+    tcase_add_test(tcase, another_thread_may_connect_a_socket_while_the_loop_sleeps);
+    tcase_add_loop_test(tcase, a_socket_polled_before_it_listens_works_afterwards, 0, 2);
+    tcase_add_loop_test(tcase, unconnected_sockets_do_not_keep_the_loop_busy, 0, 2);
     tcase_add_test(tcase, a_descriptor_object_waits_for_the_connection);
-    tcase_add_test(tcase, a_source_of_version_1_waits_for_clients_and_for_the_connection);
+    tcase_add_test(tcase, a_version_1_source_waits_for_clients_and_for_the_connection);
     tcase_add_test(tcase, several_objects_on_one_socket_are_all_notified_of_the_connection);
-    tcase_add_test(tcase, connected_again);
-    tcase_add_test(tcase, looked_at_in_one_mode_and_connected_in_another);
+    tcase_add_test(tcase, a_socket_can_be_disconnected_and_connected_again);
+    tcase_add_test(tcase, a_connection_is_reported_only_in_the_mode_of_the_socket);
     return suite;
 }

@@ -36,7 +36,7 @@ static RLDataRef make_data(size_t size)
 
 /* -- Streams -- */
 
-START_TEST(a_stream_arrives_whole_and_its_end_once)
+START_TEST(a_stream_arrives_completely_and_ends_once)
 {
     sock_open(&sock, ends[0], kRLSocketDataCallBack);
     static char bytes[100000];
@@ -138,7 +138,7 @@ START_TEST(a_reset_that_a_read_callback_finds_does_not_spin)
 }
 END_TEST
 
-START_TEST(a_write_callback_comes_when_the_other_side_has_closed)
+START_TEST(a_write_callback_is_called_after_the_peer_has_closed)
 {
     sock_open(&sock, ends[0], kRLSocketWriteCallBack);
     ck_assert(poll_once());
@@ -155,7 +155,7 @@ END_TEST
 
 /* -- Messages -- */
 
-START_TEST(each_message_is_a_call_and_one_of_no_bytes_no_end)
+START_TEST(each_datagram_is_one_callback_and_an_empty_one_is_no_end)
 {
     int pair[2];
     make_pair(pair, SOCK_DGRAM);
@@ -176,7 +176,7 @@ END_TEST
 
 /* -- Sending -- */
 
-START_TEST(sending_more_than_fits_waits_for_room_until_its_time_is_over)
+START_TEST(sending_more_than_fits_waits_for_room_until_the_time_limit)
 {
     RLDataRef data = make_data(4 << 20);
     sock_open(&sock, ends[0], kRLSocketNoCallBack);
@@ -209,7 +209,7 @@ static void *read_all(void *expected)
     return NULL;
 }
 
-START_TEST(what_is_sent_in_parts_arrives_whole)
+START_TEST(data_sent_in_parts_arrives_completely)
 {
     /* With a time limit, and then without one, on a blocking descriptor. */
     for (int way = 0; way < 2; way++) {
@@ -227,7 +227,7 @@ START_TEST(what_is_sent_in_parts_arrives_whole)
 }
 END_TEST
 
-START_TEST(a_message_is_sent_whole_or_not_at_all)
+START_TEST(a_datagram_is_sent_whole_or_not_at_all)
 {
     int pair[2];
     RLDataRef large = make_data(8 << 20), small = make_data(100), nothing = make_data(0);
@@ -273,7 +273,7 @@ static void *make_room(void *fd)
     return NULL;
 }
 
-START_TEST(a_message_of_no_bytes_is_not_lost_when_it_has_to_wait)
+START_TEST(an_empty_datagram_that_has_to_wait_is_not_lost)
 {
     int pair[2];
     RLDataRef small = make_data(100), nothing = make_data(0);
@@ -293,7 +293,7 @@ START_TEST(a_message_of_no_bytes_is_not_lost_when_it_has_to_wait)
 }
 END_TEST
 
-START_TEST(sending_to_a_closed_peer_is_an_error_and_no_signal)
+START_TEST(sending_to_a_closed_peer_is_an_error_and_raises_no_signal)
 {
     RLDataRef data = make_data(10);
     sock_open(&sock, ends[0], kRLSocketNoCallBack);
@@ -385,7 +385,7 @@ static void connect_sock(UNUSED struct port *port, UNUSED RLOptionFlags types)
     require(RLSocketConnectToAddress(sock.object, address_to_connect, -1) == kRLSocketSuccess);
 }
 
-START_TEST(connecting_while_the_report_of_not_being_connected_is_on_its_way)
+START_TEST(a_stale_hang_up_does_not_hide_a_connection)
 {
     struct sock listening = {.name = NULL};
     struct port port = {.action = connect_sock};
@@ -414,19 +414,19 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("socket");
     TCase *tcase = add_case(suite, "socket", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_stream_arrives_whole_and_its_end_once);
+    tcase_add_test(tcase, a_stream_arrives_completely_and_ends_once);
     tcase_add_test(tcase, a_half_closed_stream_can_still_be_written);
     tcase_add_test(tcase, a_reset_is_reported_as_the_end);
     tcase_add_test(tcase, a_reset_that_a_read_callback_finds_does_not_spin);
-    tcase_add_test(tcase, a_write_callback_comes_when_the_other_side_has_closed);
-    tcase_add_test(tcase, each_message_is_a_call_and_one_of_no_bytes_no_end);
-    tcase_add_test(tcase, sending_more_than_fits_waits_for_room_until_its_time_is_over);
-    tcase_add_test(tcase, what_is_sent_in_parts_arrives_whole);
-    tcase_add_test(tcase, a_message_is_sent_whole_or_not_at_all);
-    tcase_add_test(tcase, a_message_of_no_bytes_is_not_lost_when_it_has_to_wait);
-    tcase_add_test(tcase, sending_to_a_closed_peer_is_an_error_and_no_signal);
+    tcase_add_test(tcase, a_write_callback_is_called_after_the_peer_has_closed);
+    tcase_add_test(tcase, each_datagram_is_one_callback_and_an_empty_one_is_no_end);
+    tcase_add_test(tcase, sending_more_than_fits_waits_for_room_until_the_time_limit);
+    tcase_add_test(tcase, data_sent_in_parts_arrives_completely);
+    tcase_add_test(tcase, a_datagram_is_sent_whole_or_not_at_all);
+    tcase_add_test(tcase, an_empty_datagram_that_has_to_wait_is_not_lost);
+    tcase_add_test(tcase, sending_to_a_closed_peer_is_an_error_and_raises_no_signal);
     tcase_add_test(tcase, connecting_in_the_background_calls_back_once);
     tcase_add_test(tcase, a_refused_connection_is_reported_with_its_error);
-    tcase_add_test(tcase, connecting_while_the_report_of_not_being_connected_is_on_its_way);
+    tcase_add_test(tcase, a_stale_hang_up_does_not_hide_a_connection);
     return suite;
 }

@@ -65,7 +65,7 @@ static void read_behind_nested_run(void *info)
         read_one(info);
 }
 
-START_TEST(a_source_is_not_called_again_for_what_a_nested_run_has_read)
+START_TEST(a_source_is_not_called_again_for_bytes_that_a_nested_run_has_read)
 {
     RLRunLoopSourceRef source = add_port(read_behind_nested_run);
     ck_assert_int_eq(write(ends[1], "x", 1), 1);
@@ -111,7 +111,7 @@ static void *write_and_wake(void *loop)
     return NULL;
 }
 
-START_TEST(a_loop_whose_epoll_was_closed_goes_on_with_a_new_one)
+START_TEST(a_loop_replaces_an_epoll_that_was_closed)
 {
     RLRunLoopSourceRef source = add_port(read_and_stop);
     for (int round = 0; round < 3; round++) {
@@ -132,7 +132,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "nested", 30);
     tcase_add_checked_fixture(tcase, set_up, NULL);
     tcase_add_test(tcase, a_source_that_runs_the_loop_is_called_once_a_pass_while_its_descriptor_is_ready);
-    tcase_add_test(tcase, a_source_is_not_called_again_for_what_a_nested_run_has_read);
-    tcase_add_test(tcase, a_loop_whose_epoll_was_closed_goes_on_with_a_new_one);
+    tcase_add_test(tcase, a_source_is_not_called_again_for_bytes_that_a_nested_run_has_read);
+    tcase_add_test(tcase, a_loop_replaces_an_epoll_that_was_closed);
     return suite;
 }

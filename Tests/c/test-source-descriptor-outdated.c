@@ -10,7 +10,7 @@ static RLRunLoopRef rl;
 static int pipes[COUNT][2];
 static RLRunLoopSourceRef sources[COUNT], signalled;
 /* Executed in the callback of the first descriptor. */
-static void (*deed)(void);
+static void (*action)(void);
 
 static void read_byte(int number)
 {
@@ -30,7 +30,7 @@ static void on_first(UNUSED void *info)
 {
     note("first");
     read_byte(FIRST);
-    deed();
+    action();
 }
 
 static void on_second(UNUSED void *info) { note("second"); }
@@ -74,9 +74,9 @@ static void expect_second_left_out(void)
 
 static void do_nothing_else(void) {}
 
-START_TEST(all_that_are_ready_are_served)
+START_TEST(all_ready_descriptors_are_served)
 {
-    deed = do_nothing_else;
+    action = do_nothing_else;
     ck_assert_int_eq(RLRunLoopRunInMode(MODE, 1e10, false), kRLRunLoopRunStopped);
     assert_notes("first second third");
 }
@@ -84,18 +84,18 @@ END_TEST
 
 static void signal_source(void) { RLRunLoopSourceSignal(signalled); }
 
-START_TEST(after_a_signalled_source)
+START_TEST(readiness_is_checked_again_after_a_signalled_source)
 {
-    deed = signal_source;
+    action = signal_source;
     expect_second_left_out();
 }
 END_TEST
 
 static void post_function(void) { RLRunLoopPerformFunction(rl, MODE, read_second, NULL); }
 
-START_TEST(after_a_function)
+START_TEST(readiness_is_checked_again_after_a_function)
 {
-    deed = post_function;
+    action = post_function;
     expect_second_left_out();
 }
 END_TEST
@@ -109,9 +109,9 @@ static void add_due_timer(void)
     RLRelease(timer);
 }
 
-START_TEST(after_a_timer)
+START_TEST(readiness_is_checked_again_after_a_timer)
 {
-    deed = add_due_timer;
+    action = add_due_timer;
     expect_second_left_out();
 }
 END_TEST
@@ -131,10 +131,10 @@ static void add_observer(void)
 }
 
 /* The observer is called once, in the next pass. Only that call tells the loop that what was reported may be outdated. */
-START_TEST(after_an_observer)
+START_TEST(readiness_is_checked_again_after_an_observer)
 {
     observed = _i ? kRLRunLoopBeforeSources : kRLRunLoopBeforeTimers;
-    deed = add_observer;
+    action = add_observer;
     expect_second_left_out();
 }
 END_TEST
@@ -144,10 +144,10 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("source-descriptor-outdated");
     TCase *tests = add_case(suite, "outdated events", 20);
     tcase_add_checked_fixture(tests, set_up, tear_down);
-    tcase_add_test(tests, all_that_are_ready_are_served);
-    tcase_add_test(tests, after_a_signalled_source);
-    tcase_add_test(tests, after_a_function);
-    tcase_add_test(tests, after_a_timer);
-    tcase_add_loop_test(tests, after_an_observer, 0, 2);
+    tcase_add_test(tests, all_ready_descriptors_are_served);
+    tcase_add_test(tests, readiness_is_checked_again_after_a_signalled_source);
+    tcase_add_test(tests, readiness_is_checked_again_after_a_function);
+    tcase_add_test(tests, readiness_is_checked_again_after_a_timer);
+    tcase_add_loop_test(tests, readiness_is_checked_again_after_an_observer, 0, 2);
     return suite;
 }

@@ -41,7 +41,7 @@ static void make_pipe_at(int number, int ends[2])
     }
 }
 
-START_TEST(a_reused_number_belongs_to_the_new_source)
+START_TEST(a_reused_descriptor_number_belongs_to_the_new_source)
 {
     int old_ends[2], new_ends[2];
     struct watch old_watch = {0}, new_watch = {.reads = true};
@@ -91,7 +91,7 @@ START_TEST(invalidating_after_close_leaves_the_new_owner_of_the_number_watched)
 }
 END_TEST
 
-START_TEST(closed_before_invalidate_does_no_harm)
+START_TEST(closing_before_invalidation_does_no_harm)
 {
     int ends[2];
     struct watch watch = {0};
@@ -109,7 +109,7 @@ END_TEST
 
 /* epoll watches open files, not numbers: a duplicate keeps a closed number reporting without limit, and EPOLL_CTL_DEL of it
  * fails. */
-START_TEST(closed_before_invalidate_with_a_duplicate_open_does_not_spin)
+START_TEST(closing_before_invalidation_with_an_open_duplicate_does_not_spin)
 {
     int ends[2], idle_ends[2];
     struct watch watch = {0}, idle = {0}; /* with `idle` watched, the loop continues to sleep in epoll */
@@ -150,7 +150,7 @@ static void swap_the_other(void *info)
     watch_fd(&swapped_in, swapped_in_ends[0], 0);
 }
 
-START_TEST(a_number_reused_in_the_same_batch_is_not_performed_for_the_old_event)
+START_TEST(a_number_reused_in_the_same_batch_does_not_perform_for_the_old_event)
 {
     int ends[2][2];
     struct watch swapper = {.reads = true};
@@ -237,7 +237,7 @@ static void watch_bad_number(int number, bool is_reported)
 }
 
 /* As RLRunLoopSource.h says, a negative number is no descriptor, and no misuse. */
-START_TEST(a_negative_number_is_never_ready)
+START_TEST(a_negative_descriptor_number_is_never_ready)
 {
     struct watch second = {0};
     watch_fd(&second, -1, 0);
@@ -247,7 +247,7 @@ START_TEST(a_negative_number_is_never_ready)
 }
 END_TEST
 
-START_TEST(a_closed_number_is_never_ready)
+START_TEST(a_closed_descriptor_number_is_never_ready)
 {
     int ends[2];
     make_pipe(ends);
@@ -257,10 +257,10 @@ START_TEST(a_closed_number_is_never_ready)
 }
 END_TEST
 
-START_TEST(a_number_above_the_limit_is_never_ready) { watch_bad_number(INT32_MAX, true); }
+START_TEST(a_descriptor_number_above_the_limit_is_never_ready) { watch_bad_number(INT32_MAX, true); }
 END_TEST
 
-START_TEST(a_source_with_a_bad_number_does_not_disturb_its_neighbours)
+START_TEST(a_source_with_a_bad_descriptor_does_not_disturb_others)
 {
     int ends[2];
     struct watch bad = {0}, good = {.reads = true};
@@ -282,16 +282,16 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("source-descriptor-trouble");
     TCase *tcase = add_case(suite, "trouble", 20);
     tcase_add_checked_fixture(tcase, set_up, tear_down);
-    tcase_add_test(tcase, a_reused_number_belongs_to_the_new_source);
+    tcase_add_test(tcase, a_reused_descriptor_number_belongs_to_the_new_source);
     tcase_add_test(tcase, invalidating_after_close_leaves_the_new_owner_of_the_number_watched);
-    tcase_add_test(tcase, closed_before_invalidate_does_no_harm);
-    tcase_add_test(tcase, closed_before_invalidate_with_a_duplicate_open_does_not_spin);
-    tcase_add_test(tcase, a_number_reused_in_the_same_batch_is_not_performed_for_the_old_event);
+    tcase_add_test(tcase, closing_before_invalidation_does_no_harm);
+    tcase_add_test(tcase, closing_before_invalidation_with_an_open_duplicate_does_not_spin);
+    tcase_add_test(tcase, a_number_reused_in_the_same_batch_does_not_perform_for_the_old_event);
     tcase_add_test(tcase, dev_null_and_regular_files_are_always_ready);
     tcase_add_test(tcase, an_always_ready_file_does_not_starve_a_pipe_or_a_timer);
-    tcase_add_test(tcase, a_negative_number_is_never_ready);
-    tcase_add_test(tcase, a_closed_number_is_never_ready);
-    tcase_add_test(tcase, a_number_above_the_limit_is_never_ready);
-    tcase_add_test(tcase, a_source_with_a_bad_number_does_not_disturb_its_neighbours);
+    tcase_add_test(tcase, a_negative_descriptor_number_is_never_ready);
+    tcase_add_test(tcase, a_closed_descriptor_number_is_never_ready);
+    tcase_add_test(tcase, a_descriptor_number_above_the_limit_is_never_ready);
+    tcase_add_test(tcase, a_source_with_a_bad_descriptor_does_not_disturb_others);
     return suite;
 }

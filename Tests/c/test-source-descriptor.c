@@ -10,7 +10,7 @@ static void use_current_loop(void) { rl = RLRunLoopGetCurrent(); }
 
 static int run_for_source(void) { return RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1); }
 
-START_TEST(bytes_there_before_add_are_seen_and_not_read)
+START_TEST(bytes_written_before_adding_are_noticed_and_not_read)
 {
     int ends[2];
     char bytes[16];
@@ -29,7 +29,7 @@ START_TEST(bytes_there_before_add_are_seen_and_not_read)
 }
 END_TEST
 
-START_TEST(every_byte_gets_its_turn)
+START_TEST(a_source_performs_once_for_each_byte_it_reads)
 {
     int ends[2];
     struct watch watch = {.reads = true};
@@ -145,7 +145,7 @@ START_TEST(a_descriptor_of_another_mode_neither_wakes_nor_performs)
 }
 END_TEST
 
-START_TEST(one_ready_descriptor_per_pass_when_observed_and_all_in_time)
+START_TEST(observed_passes_serve_one_ready_descriptor_each_and_all_in_time)
 {
     enum { pipes = 100 };
     static struct watch watches[pipes];
@@ -215,10 +215,10 @@ static void one_of_two_ready(void (*end)(struct watch *))
     }
 }
 
-START_TEST(invalidate_other_in_same_batch) { one_of_two_ready(invalidate_watch); }
+START_TEST(a_source_invalidated_by_another_of_the_batch_does_not_perform) { one_of_two_ready(invalidate_watch); }
 END_TEST
 
-START_TEST(remove_other_in_same_batch) { one_of_two_ready(remove_watch); }
+START_TEST(a_source_removed_by_another_of_the_batch_does_not_perform) { one_of_two_ready(remove_watch); }
 END_TEST
 
 static void watch_invalidate_self(void *info)
@@ -227,7 +227,7 @@ static void watch_invalidate_self(void *info)
     drop_source(((struct watch *)info)->source);
 }
 
-START_TEST(invalidate_and_release_self_in_callback)
+START_TEST(a_version_1_source_may_invalidate_and_release_itself_in_its_callback)
 {
     int ends[2];
     struct watch watch = {0};
@@ -242,7 +242,7 @@ START_TEST(invalidate_and_release_self_in_callback)
 }
 END_TEST
 
-START_TEST(signal_does_nothing_to_a_version_1_source)
+START_TEST(signalling_a_version_1_source_does_nothing)
 {
     int ends[2];
     struct watch watch = {0};
@@ -256,7 +256,7 @@ START_TEST(signal_does_nothing_to_a_version_1_source)
 }
 END_TEST
 
-START_TEST(sockets_eventfds_and_timerfds_are_watched_and_hang_up_is_seen)
+START_TEST(sockets_eventfds_timerfds_and_hang_ups_are_noticed)
 {
     int pair[2];
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
@@ -284,7 +284,7 @@ static void *add_while_asleep(void *info)
     return NULL;
 }
 
-START_TEST(adding_from_another_thread_is_seen_by_a_sleeping_loop)
+START_TEST(a_sleeping_loop_notices_a_source_added_by_another_thread)
 {
     int ends[2];
     struct watch watch = {.reads = true};
@@ -310,7 +310,7 @@ END_TEST
 enum { READY_TOGETHER = 4 };
 static struct watch together[READY_TOGETHER];
 static int together_ends[READY_TOGETHER][2];
-static int told_together;
+static int served_together;
 
 static void note_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { note("timer"); }
 
@@ -327,13 +327,13 @@ static void add_due_timer(void)
 static void note_and_add_timer(void *info)
 {
     watch_perform(info);
-    if (++told_together == 2)
+    if (++served_together == 2)
         add_due_timer();
-    if (told_together == READY_TOGETHER)
+    if (served_together == READY_TOGETHER)
         RLRunLoopStop(rl);
 }
 
-START_TEST(timer_that_is_added_is_due_before_the_next_descriptor)
+START_TEST(a_due_timer_added_in_a_callback_fires_before_the_next_descriptor)
 {
     if (_i) { /* the loop has had timers before, so adding one more takes no memory */
         add_due_timer();
@@ -361,20 +361,20 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("source-descriptor");
     TCase *tcase = add_case(suite, "descriptor", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, bytes_there_before_add_are_seen_and_not_read);
-    tcase_add_test(tcase, every_byte_gets_its_turn);
+    tcase_add_test(tcase, bytes_written_before_adding_are_noticed_and_not_read);
+    tcase_add_test(tcase, a_source_performs_once_for_each_byte_it_reads);
     tcase_add_test(tcase, a_byte_wakes_a_sleeping_loop);
     tcase_add_test(tcase, a_ready_descriptor_is_handled_without_waiting);
     tcase_add_test(tcase, two_sources_on_one_descriptor_both_perform);
     tcase_add_test(tcase, one_source_in_two_modes_is_watched_in_both);
     tcase_add_test(tcase, a_descriptor_of_another_mode_neither_wakes_nor_performs);
-    tcase_add_test(tcase, one_ready_descriptor_per_pass_when_observed_and_all_in_time);
-    tcase_add_test(tcase, invalidate_other_in_same_batch);
-    tcase_add_test(tcase, remove_other_in_same_batch);
-    tcase_add_test(tcase, invalidate_and_release_self_in_callback);
-    tcase_add_test(tcase, signal_does_nothing_to_a_version_1_source);
-    tcase_add_test(tcase, sockets_eventfds_and_timerfds_are_watched_and_hang_up_is_seen);
-    tcase_add_test(tcase, adding_from_another_thread_is_seen_by_a_sleeping_loop);
-    tcase_add_loop_test(tcase, timer_that_is_added_is_due_before_the_next_descriptor, 0, 2);
+    tcase_add_test(tcase, observed_passes_serve_one_ready_descriptor_each_and_all_in_time);
+    tcase_add_test(tcase, a_source_invalidated_by_another_of_the_batch_does_not_perform);
+    tcase_add_test(tcase, a_source_removed_by_another_of_the_batch_does_not_perform);
+    tcase_add_test(tcase, a_version_1_source_may_invalidate_and_release_itself_in_its_callback);
+    tcase_add_test(tcase, signalling_a_version_1_source_does_nothing);
+    tcase_add_test(tcase, sockets_eventfds_timerfds_and_hang_ups_are_noticed);
+    tcase_add_test(tcase, a_sleeping_loop_notices_a_source_added_by_another_thread);
+    tcase_add_loop_test(tcase, a_due_timer_added_in_a_callback_fires_before_the_next_descriptor, 0, 2);
     return suite;
 }

@@ -22,7 +22,7 @@ static void *invalidate_each_round(UNUSED void *info)
 
 /* The descriptor stays readable, so each pass performs the source as long as the loop has it. The other loops give the other
  * thread something to do before it reaches this loop. */
-START_TEST(a_source_that_another_thread_is_invalidating_performs_no_more_on_the_thread_that_has_done_so_too)
+START_TEST(a_source_invalidated_by_two_threads_does_not_perform_afterwards)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
     struct looper loopers[LOOPERS];
@@ -61,7 +61,6 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("source-invalidated-by-two");
     TCase *tcase = add_case(suite, "invalidated", 30);
-    tcase_add_test(tcase,
-                   a_source_that_another_thread_is_invalidating_performs_no_more_on_the_thread_that_has_done_so_too);
+    tcase_add_test(tcase, a_source_invalidated_by_two_threads_does_not_perform_afterwards);
     return suite;
 }

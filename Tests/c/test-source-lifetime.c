@@ -38,7 +38,7 @@ static void make_record(struct record *record, void (*perform)(void *))
     ck_assert_ptr_nonnull(record->source);
 }
 
-START_TEST(a_new_source_is_valid_and_knows_its_context)
+START_TEST(a_new_source_is_valid_and_returns_its_context)
 {
     struct record record = {0};
     make_record(&record, record_perform);
@@ -128,7 +128,7 @@ START_TEST(info_is_retained_once_however_many_modes)
 }
 END_TEST
 
-START_TEST(invalidate_cancels_every_mode_once_and_release_waits_for_the_last_reference)
+START_TEST(invalidation_cancels_each_mode_once_and_keeps_the_info_until_the_last_release)
 {
     struct record record = {0};
     make_record(&record, record_perform);
@@ -178,7 +178,7 @@ static void invalidate_self(void *info)
     }
 }
 
-START_TEST(invalidate_self_in_callback)
+START_TEST(a_source_may_invalidate_itself_in_its_callback)
 {
     struct record record = {0};
     make_record(&record, invalidate_self);
@@ -193,7 +193,7 @@ START_TEST(invalidate_self_in_callback)
 }
 END_TEST
 
-START_TEST(invalidate_and_release_self_in_callback)
+START_TEST(a_source_may_invalidate_and_release_itself_in_its_callback)
 {
     struct record record = {.releases_itself = true};
     make_record(&record, invalidate_self);
@@ -212,7 +212,7 @@ static void release_own_reference(void *info)
     RLRelease(record->source);
 }
 
-START_TEST(release_self_in_callback_leaves_it_with_the_loop)
+START_TEST(a_source_that_releases_itself_in_its_callback_stays_with_the_loop)
 {
     struct record record = {0};
     make_record(&record, release_own_reference);
@@ -234,7 +234,7 @@ static void remove_and_release_self(void *info)
     RLRelease(record->source);
 }
 
-START_TEST(remove_and_release_self_in_callback)
+START_TEST(a_source_may_remove_and_release_itself_in_its_callback)
 {
     struct record record = {0};
     make_record(&record, remove_and_release_self);
@@ -296,7 +296,7 @@ static RLBoolean equal_to_a_rival(const void *one, const void *other)
 
 static RLHashCode same_hash(UNUSED const void *info) { return 1; }
 
-START_TEST(of_equal_sources_that_are_added_at_one_moment_a_mode_takes_the_first)
+START_TEST(of_equal_sources_added_at_the_same_time_a_mode_takes_the_first)
 {
     const RLRunLoopMode mode = rival_mode = _i ? RLSTR("becomes common") : kRLRunLoopDefaultMode;
     struct record unequal = {0}, records[2] = {0};
@@ -348,7 +348,7 @@ static RLBoolean equal_while_others_come_and_go(const void *one, const void *oth
     return one == other;
 }
 
-START_TEST(each_source_is_compared_once_while_others_come_and_go)
+START_TEST(each_source_is_compared_once_while_others_are_added_and_removed)
 {
     const bool becomes_common = _i & 1, may_be_equal = _i & 2;
     const RLRunLoopMode mode = rival_mode = becomes_common ? RLSTR("becomes common") : kRLRunLoopDefaultMode;
@@ -423,19 +423,19 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("source-lifetime");
     TCase *tcase = add_case(suite, "lifetime", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, a_new_source_is_valid_and_knows_its_context);
+    tcase_add_test(tcase, a_new_source_is_valid_and_returns_its_context);
     tcase_add_test(tcase, a_context_of_the_other_version_is_copied_as_far_as_it_fits);
     tcase_add_test(tcase, the_info_is_what_retain_returned);
     tcase_add_test(tcase, info_is_retained_once_however_many_modes);
-    tcase_add_test(tcase, invalidate_cancels_every_mode_once_and_release_waits_for_the_last_reference);
+    tcase_add_test(tcase, invalidation_cancels_each_mode_once_and_keeps_the_info_until_the_last_release);
     tcase_add_test(tcase, an_invalid_source_cannot_be_added_or_performed);
-    tcase_add_test(tcase, invalidate_self_in_callback);
-    tcase_add_test(tcase, invalidate_and_release_self_in_callback);
-    tcase_add_test(tcase, release_self_in_callback_leaves_it_with_the_loop);
-    tcase_add_test(tcase, remove_and_release_self_in_callback);
+    tcase_add_test(tcase, a_source_may_invalidate_itself_in_its_callback);
+    tcase_add_test(tcase, a_source_may_invalidate_and_release_itself_in_its_callback);
+    tcase_add_test(tcase, a_source_that_releases_itself_in_its_callback_stays_with_the_loop);
+    tcase_add_test(tcase, a_source_may_remove_and_release_itself_in_its_callback);
     tcase_add_test(tcase, an_equal_source_counts_as_contained_and_is_not_added);
-    tcase_add_loop_test(tcase, of_equal_sources_that_are_added_at_one_moment_a_mode_takes_the_first, 0, 2);
-    tcase_add_loop_test(tcase, each_source_is_compared_once_while_others_come_and_go, 0, 4);
+    tcase_add_loop_test(tcase, of_equal_sources_added_at_the_same_time_a_mode_takes_the_first, 0, 2);
+    tcase_add_loop_test(tcase, each_source_is_compared_once_while_others_are_added_and_removed, 0, 4);
     tcase_add_test(tcase, schedule_and_cancel_callbacks_may_use_the_loop);
     tcase_add_test(tcase, a_source_without_callbacks_is_allowed);
     return suite;

@@ -45,7 +45,7 @@ static void signal_and_run(const char *signals, int again, bool returning, bool 
         drop_source(letters[i].source);
 }
 
-START_TEST(sources_of_equal_order_perform_by_their_first_signal)
+START_TEST(sources_of_equal_order_perform_in_order_of_their_first_signals)
 {
     rl = RLRunLoopGetCurrent();
     for (int returning = 0; returning < 2; returning++) {
@@ -103,7 +103,7 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("source-order");
     TCase *tcase = add_case(suite, "signals", 30);
-    tcase_add_test(tcase, sources_of_equal_order_perform_by_their_first_signal);
+    tcase_add_test(tcase, sources_of_equal_order_perform_in_order_of_their_first_signals);
     tcase_add_test(tcase, a_source_that_signals_itself_does_not_keep_one_of_equal_order_waiting);
     tcase_add_test(tcase, a_source_signalled_before_it_comes_into_a_second_loop_is_performed_there);
     return suite;

@@ -88,7 +88,7 @@ static void drop_two_pipes(int ends[2][2])
     }
 }
 
-START_TEST(a_nested_run_makes_what_the_outer_one_fetched_stale)
+START_TEST(events_fetched_before_a_nested_run_are_not_handled_twice)
 {
     int ends[2][2];
     both[0].reads = both[1].reads = true; /* a perform without a byte to read fails */
@@ -111,7 +111,7 @@ static void read_both(void *info)
 
 /* What the kernel reported about the second descriptor is outdated when its turn comes. As RLRunLoopSource.h says, it may be
  * called in vain, but only once, and the loop sleeps afterwards. */
-START_TEST(a_descriptor_that_another_callback_has_read_empty_is_called_in_vain_at_most_once)
+START_TEST(a_descriptor_drained_by_another_callback_is_reported_in_vain_at_most_once)
 {
     int ends[2][2];
     watch_two_pipes(ends, read_both);
@@ -123,7 +123,7 @@ START_TEST(a_descriptor_that_another_callback_has_read_empty_is_called_in_vain_a
 }
 END_TEST
 
-START_TEST(of_two_sources_on_one_descriptor_the_second_sees_what_the_first_has_left)
+START_TEST(the_second_source_on_a_descriptor_sees_what_the_first_has_left)
 {
     int ends[2];
     struct watch one = {.reads = true}, other = {.reads = true};
@@ -205,7 +205,7 @@ static void release_in_cancel(UNUSED void *info, UNUSED RLRunLoopRef loop, UNUSE
 }
 static void note_cancel(UNUSED void *info, UNUSED RLRunLoopRef loop, UNUSED RLRunLoopMode mode) { note("cancel"); }
 
-START_TEST(a_source_that_leaves_in_its_schedule_callback_is_gone)
+START_TEST(a_source_removed_in_its_schedule_callback_is_not_added)
 {
     RLRunLoopSourceContext contexts[] = {{.schedule = remove_in_schedule, .cancel = note_cancel},
                                          {.schedule = invalidate_in_schedule, .cancel = note_cancel}};
@@ -220,7 +220,7 @@ START_TEST(a_source_that_leaves_in_its_schedule_callback_is_gone)
 }
 END_TEST
 
-START_TEST(the_last_reference_may_go_in_the_cancel_callback)
+START_TEST(the_last_reference_may_be_released_in_the_cancel_callback)
 {
     RLRunLoopSourceContext context = {.cancel = release_in_cancel};
     in_schedule = RLRunLoopSourceCreate(NULL, 0, &context);
@@ -239,11 +239,11 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
     tcase_add_test(tcase, a_source_of_the_batch_performed_by_a_nested_run_is_not_performed_again);
     tcase_add_test(tcase, a_source_signalled_again_in_a_nested_run_is_performed_again);
-    tcase_add_test(tcase, a_nested_run_makes_what_the_outer_one_fetched_stale);
-    tcase_add_test(tcase, a_descriptor_that_another_callback_has_read_empty_is_called_in_vain_at_most_once);
-    tcase_add_test(tcase, of_two_sources_on_one_descriptor_the_second_sees_what_the_first_has_left);
+    tcase_add_test(tcase, events_fetched_before_a_nested_run_are_not_handled_twice);
+    tcase_add_test(tcase, a_descriptor_drained_by_another_callback_is_reported_in_vain_at_most_once);
+    tcase_add_test(tcase, the_second_source_on_a_descriptor_sees_what_the_first_has_left);
     tcase_add_test(tcase, equal_and_hash_callbacks_may_use_the_loop);
-    tcase_add_test(tcase, a_source_that_leaves_in_its_schedule_callback_is_gone);
-    tcase_add_test(tcase, the_last_reference_may_go_in_the_cancel_callback);
+    tcase_add_test(tcase, a_source_removed_in_its_schedule_callback_is_not_added);
+    tcase_add_test(tcase, the_last_reference_may_be_released_in_the_cancel_callback);
     return suite;
 }

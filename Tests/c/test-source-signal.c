@@ -56,7 +56,7 @@ static void signal_and_wake(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLo
     RLRunLoopWakeUp(rl);
 }
 
-START_TEST(a_signal_with_a_wake_up_before_waiting_is_not_slept_over)
+START_TEST(a_signal_with_a_wake_up_before_waiting_prevents_the_sleep)
 {
     atomic_int performed = 0;
     RLRunLoopSourceRef source = add_source(0, count_perform, &performed);
@@ -69,7 +69,7 @@ START_TEST(a_signal_with_a_wake_up_before_waiting_is_not_slept_over)
 }
 END_TEST
 
-START_TEST(of_two_modes_the_first_to_look_takes_the_signal)
+START_TEST(of_two_modes_the_first_to_run_takes_the_signal)
 {
     atomic_int performed = 0;
     RLRunLoopSourceRef source = add_source(0, count_perform, &performed);
@@ -83,7 +83,7 @@ START_TEST(of_two_modes_the_first_to_look_takes_the_signal)
 }
 END_TEST
 
-START_TEST(lower_orders_come_first_even_the_absurd_ones)
+START_TEST(sources_of_lower_order_perform_first)
 {
     RLRunLoopSourceRef sources[] = {add_source(1, note_info, "1"), add_source(INT64_MAX, note_info, "max"),
                                     add_source(INT64_MIN, note_info, "min"), add_source(0, note_info, "0"),
@@ -215,7 +215,7 @@ static void signal_self(void *info)
         RLRunLoopStop(rl);
 }
 
-START_TEST(signalling_itself_in_perform_runs_it_in_the_next_pass)
+START_TEST(a_source_that_signals_itself_performs_again_in_the_next_pass)
 {
     atomic_int performed = 0;
     victim = add_source(0, signal_self, &performed);
@@ -247,7 +247,7 @@ START_TEST(one_of_ten_thousand_sources_is_performed_alone)
 }
 END_TEST
 
-START_TEST(adding_from_another_thread_wakes_the_loop_for_a_signalled_source)
+START_TEST(adding_a_signalled_source_from_another_thread_wakes_the_loop)
 {
     atomic_int performed = 0;
     struct looper looper;
@@ -269,16 +269,16 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
     tcase_add_test(tcase, a_signal_is_sticky_and_two_are_one);
     tcase_add_test(tcase, a_signal_alone_does_not_wake_a_sleeping_loop);
-    tcase_add_test(tcase, a_signal_with_a_wake_up_before_waiting_is_not_slept_over);
-    tcase_add_test(tcase, of_two_modes_the_first_to_look_takes_the_signal);
-    tcase_add_test(tcase, lower_orders_come_first_even_the_absurd_ones);
+    tcase_add_test(tcase, a_signal_with_a_wake_up_before_waiting_prevents_the_sleep);
+    tcase_add_test(tcase, of_two_modes_the_first_to_run_takes_the_signal);
+    tcase_add_test(tcase, sources_of_lower_order_perform_first);
     tcase_add_test(tcase, a_source_removed_by_an_earlier_one_of_the_batch_is_still_performed);
     tcase_add_test(tcase, a_source_invalidated_by_an_earlier_one_of_the_batch_is_not_performed);
     tcase_add_test(tcase, a_source_released_by_an_earlier_one_of_the_batch_is_not_touched);
     tcase_add_test(tcase, a_source_signalled_by_an_earlier_one_of_the_batch_is_performed_in_the_next_pass);
     tcase_add_test(tcase, a_source_added_in_a_callback_waits_for_the_next_pass);
-    tcase_add_test(tcase, signalling_itself_in_perform_runs_it_in_the_next_pass);
+    tcase_add_test(tcase, a_source_that_signals_itself_performs_again_in_the_next_pass);
     tcase_add_test(tcase, one_of_ten_thousand_sources_is_performed_alone);
-    tcase_add_test(tcase, adding_from_another_thread_wakes_the_loop_for_a_signalled_source);
+    tcase_add_test(tcase, adding_a_signalled_source_from_another_thread_wakes_the_loop);
     return suite;
 }

@@ -98,7 +98,7 @@ static void use_loop_in_child(UNUSED void *info)
     child_assert(!RLRunLoopPostFunction(loop, kRLRunLoopDefaultMode, do_nothing, NULL));
 }
 
-START_TEST(a_thread_that_ends_with_a_cancellation_pending_tears_its_loop_down)
+START_TEST(a_thread_that_ends_with_a_pending_cancellation_tears_its_loop_down)
 {
     int descriptors = open_descriptors();
     pthread_t thread = start_thread(end_when_cancelled, NULL);
@@ -161,7 +161,7 @@ static void *count_sleeps(void *info)
     return NULL;
 }
 
-START_TEST(a_thread_cancelled_in_its_sleep_leaves_a_loop_that_is_over)
+START_TEST(a_thread_cancelled_while_asleep_tears_its_loop_down)
 {
     void *result;
     atomic_int sleeps = 0;
@@ -247,9 +247,9 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, set_up, NULL);
     tcase_add_test(tcase, a_post_of_a_cancelled_thread_wakes_the_loop);
     tcase_add_test(tcase, a_wakeup_of_a_cancelled_thread_wakes_the_loop);
-    tcase_add_test(tcase, a_thread_that_ends_with_a_cancellation_pending_tears_its_loop_down);
+    tcase_add_test(tcase, a_thread_that_ends_with_a_pending_cancellation_tears_its_loop_down);
     tcase_add_test(tcase, a_cancellation_takes_effect_in_a_callback_of_a_loop_that_slept_in_a_futex);
     tcase_add_test(tcase, a_cancellation_takes_effect_in_a_callback_of_a_loop_that_slept_in_epoll);
-    tcase_add_test(tcase, a_thread_cancelled_in_its_sleep_leaves_a_loop_that_is_over);
+    tcase_add_test(tcase, a_thread_cancelled_while_asleep_tears_its_loop_down);
     return suite;
 }

@@ -52,7 +52,7 @@ static void ignore_activity(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLo
 {
 }
 
-static void *use_whatever_lives(UNUSED void *info)
+static void *use_shared_loops(UNUSED void *info)
 {
     RLRunLoopSourceContext source_context = {
         .info = &item_life, .retain = lifetime_retain, .release = lifetime_release};
@@ -76,7 +76,7 @@ static void *use_whatever_lives(UNUSED void *info)
     return NULL;
 }
 
-static void *live_shortly(UNUSED void *info)
+static void *run_briefly(UNUSED void *info)
 {
     pthread_mutex_lock(&shared_lock);
     shared = RLRunLoopGetCurrent();
@@ -89,13 +89,13 @@ static void *live_shortly(UNUSED void *info)
     return NULL;                       /* exits while the loop is still shared */
 }
 
-START_TEST(loops_die_while_others_use_them)
+START_TEST(loops_end_while_other_threads_use_them)
 {
     pthread_t users[USERS];
     for (int i = 0; i < USERS; i++)
-        users[i] = start_thread(use_whatever_lives, NULL);
+        users[i] = start_thread(use_shared_loops, NULL);
     for (int life = 0; life < LIVES; life++) {
-        join_thread(start_thread(live_shortly, NULL));
+        join_thread(start_thread(run_briefly, NULL));
         pthread_mutex_lock(&shared_lock);
         RLRelease(shared);
         shared = NULL;
@@ -113,12 +113,12 @@ END_TEST
 /* -- Callbacks on the exiting thread that use its loop -- */
 
 static atomic_int cancels, releases, posted_late;
-static RLRunLoopRef dying;
+static RLRunLoopRef exiting_loop;
 
-static void use_dying_loop(RLRunLoopRef loop)
+static void use_exiting_loop(RLRunLoopRef loop)
 {
     RLRunLoopTimerRef timer = make_timer(0, 1, ignore_timer, NULL);
-    RLRunLoopSourceRef source = make_source(3, do_nothing, &dying);
+    RLRunLoopSourceRef source = make_source(3, do_nothing, &exiting_loop);
     RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode);
     RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
     if (RLRunLoopPerformFunctionWithRelease(loop, kRLRunLoopDefaultMode, do_nothing, NULL, settle))
@@ -132,30 +132,30 @@ static void use_dying_loop(RLRunLoopRef loop)
 static void cancel_and_use(UNUSED void *info, RLRunLoopRef loop, UNUSED RLRunLoopMode mode)
 {
     cancels++;
-    use_dying_loop(loop);
+    use_exiting_loop(loop);
 }
 
 static void release_and_use(UNUSED void *info)
 {
     releases++;
-    use_dying_loop(dying);
+    use_exiting_loop(exiting_loop);
 }
 
-static void *die_with_callbacks(UNUSED void *info)
+static void *exit_with_callbacks(UNUSED void *info)
 {
-    dying = RLRunLoopGetCurrent();
+    exiting_loop = RLRunLoopGetCurrent();
     RLRunLoopSourceContext context = {.cancel = cancel_and_use};
     RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
-    RLRunLoopAddSource(dying, source, kRLRunLoopDefaultMode);
-    RLRunLoopAddSource(dying, source, RLSTR("second"));
+    RLRunLoopAddSource(exiting_loop, source, kRLRunLoopDefaultMode);
+    RLRunLoopAddSource(exiting_loop, source, RLSTR("second"));
     RLRelease(source);
-    RLRunLoopPerformFunctionWithRelease(dying, RLSTR("never run"), do_nothing, NULL, release_and_use);
+    RLRunLoopPerformFunctionWithRelease(exiting_loop, RLSTR("never run"), do_nothing, NULL, release_and_use);
     return NULL;
 }
 
-START_TEST(callbacks_of_a_dying_thread_may_use_its_loop)
+START_TEST(callbacks_of_an_exiting_thread_may_use_its_loop)
 {
-    join_thread(start_thread(die_with_callbacks, NULL));
+    join_thread(start_thread(exit_with_callbacks, NULL));
     ck_assert_int_eq(cancels, 2);
     ck_assert_int_eq(releases, 1);
     ck_assert_int_eq(settled, posted_late); /* refused, or dropped and released */
@@ -195,9 +195,9 @@ END_TEST
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("thread-dying");
-    TCase *tcase = add_case(suite, "dying", 60);
-    tcase_add_test(tcase, loops_die_while_others_use_them);
-    tcase_add_test(tcase, callbacks_of_a_dying_thread_may_use_its_loop);
+    TCase *tcase = add_case(suite, "exiting", 60);
+    tcase_add_test(tcase, loops_end_while_other_threads_use_them);
+    tcase_add_test(tcase, callbacks_of_an_exiting_thread_may_use_its_loop);
     tcase_add_test(tcase, pthread_exit_in_a_callback_ends_thread_and_loop);
     return suite;
 }

@@ -44,7 +44,7 @@ static void add_timer(RLRunLoopRef rl)
     require(RLRunLoopContainsTimer(rl, timer, kRLRunLoopDefaultMode));
 }
 
-START_TEST(a_timer_whose_callback_ends_the_thread_goes_on_in_another_loop)
+START_TEST(a_timer_whose_callback_ends_the_thread_works_in_another_loop)
 {
     RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     timer = RLRunLoopTimerCreate(NULL, 0, 1e-3, 0, 0, end_by_timer, &context);
@@ -105,7 +105,7 @@ static void run_in_cancel(UNUSED void *info, UNUSED RLRunLoopRef rl, UNUSED RLRu
 }
 
 /* The run that the thread has left does not count as an outer run of the one during the tear-down. */
-START_TEST(a_cancel_function_runs_the_loop_of_a_thread_that_a_callback_ended)
+START_TEST(a_cancel_callback_may_run_the_loop_after_a_callback_ended_the_thread)
 {
     RLRunLoopSourceContext context = {.perform = end_thread, .cancel = run_in_cancel};
     sources[0] = RLRunLoopSourceCreate(NULL, 0, &context);
@@ -263,7 +263,7 @@ static void invalidate_elsewhere_and_end(UNUSED RLRunLoopTimerRef own, UNUSED vo
     pthread_exit(NULL);
 }
 
-START_TEST(a_timer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread)
+START_TEST(a_timer_invalidated_by_another_thread_releases_its_info_when_its_callback_ends_the_thread)
 {
     RLRunLoopTimerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     timer = RLRunLoopTimerCreate(NULL, 0, 1e-3, 0, 0, invalidate_elsewhere_and_end, &context);
@@ -309,7 +309,7 @@ static void invalidate_activity_elsewhere_and_end(UNUSED RLRunLoopObserverRef ow
     pthread_exit(NULL);
 }
 
-START_TEST(an_observer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread)
+START_TEST(an_observer_invalidated_by_another_thread_releases_its_info_when_its_callback_ends_the_thread)
 {
     RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     observers[0] =
@@ -321,7 +321,7 @@ START_TEST(an_observer_that_another_thread_invalidated_gives_its_info_back_when_
 }
 END_TEST
 
-START_TEST(observers_of_an_activity_whose_first_callback_ends_the_thread_go_on_in_another_loop)
+START_TEST(observers_of_an_activity_whose_first_callback_ends_the_thread_work_in_another_loop)
 {
     RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     for (int i = 0; i < 2; i++)
@@ -393,7 +393,7 @@ static void add_function_and_waiter(RLRunLoopRef rl)
         sched_yield();
 }
 
-START_TEST(a_caller_that_waits_behind_a_function_that_ends_the_thread_is_told)
+START_TEST(a_caller_that_waits_behind_a_function_that_ends_the_thread_gets_esrch)
 {
     void *error;
     run_until_ended(add_function_and_waiter);
@@ -408,21 +408,20 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("thread-ended-in-callback");
     TCase *tcase = add_case(suite, "ended", 30);
-    tcase_add_test(tcase, a_timer_whose_callback_ends_the_thread_goes_on_in_another_loop);
+    tcase_add_test(tcase, a_timer_whose_callback_ends_the_thread_works_in_another_loop);
     tcase_add_test(tcase, sources_of_a_pass_whose_first_callback_ends_the_thread_are_released);
-    tcase_add_test(tcase, a_cancel_function_runs_the_loop_of_a_thread_that_a_callback_ended);
+    tcase_add_test(tcase, a_cancel_callback_may_run_the_loop_after_a_callback_ended_the_thread);
     tcase_add_test(tcase, sources_of_a_pass_whose_second_callback_ends_the_thread_are_released_once);
     tcase_add_test(tcase, a_source_whose_release_ends_the_thread_after_its_perform_is_released_once);
     tcase_add_test(tcase, a_version_1_source_whose_callback_ends_the_thread_is_released);
     tcase_add_test(tcase, a_removed_version_1_source_is_released_once_when_a_run_inside_its_callback_ends_the_thread);
     tcase_add_test(tcase, observers_of_an_activity_whose_second_callback_ends_the_thread_are_released_once);
+    tcase_add_test(tcase, a_timer_invalidated_by_another_thread_releases_its_info_when_its_callback_ends_the_thread);
     tcase_add_test(tcase,
-                   a_timer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread);
-    tcase_add_test(tcase,
-                   an_observer_that_another_thread_invalidated_gives_its_info_back_when_its_callback_ends_the_thread);
+                   an_observer_invalidated_by_another_thread_releases_its_info_when_its_callback_ends_the_thread);
     tcase_add_loop_test(tcase, a_timer_whose_release_ends_the_thread_after_its_call_is_released_once, 0, 2);
-    tcase_add_test(tcase, observers_of_an_activity_whose_first_callback_ends_the_thread_go_on_in_another_loop);
+    tcase_add_test(tcase, observers_of_an_activity_whose_first_callback_ends_the_thread_work_in_another_loop);
     tcase_add_test(tcase, functions_behind_one_that_ends_the_thread_are_released_and_not_run);
-    tcase_add_test(tcase, a_caller_that_waits_behind_a_function_that_ends_the_thread_is_told);
+    tcase_add_test(tcase, a_caller_that_waits_behind_a_function_that_ends_the_thread_gets_esrch);
     return suite;
 }

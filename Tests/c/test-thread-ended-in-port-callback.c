@@ -41,7 +41,7 @@ static void keep_and_end_by_message(UNUSED RLPortRef own, RLPortMessageRef messa
     pthread_exit(NULL);
 }
 
-static void send_parcel(void)
+static void send_payload(void)
 {
     RLArrayRef components = RLArrayCreate(NULL, (const void **)&payload, 1, &kRLTypeArrayCallBacks);
     RLPortMessageRef message = RLPortMessageCreate(NULL, port, NULL, components);
@@ -62,7 +62,7 @@ static void receive_three(void)
     RLRunLoopAddSource(loop, source, MODE);
     RLRelease(source);
     for (int i = 0; i < 3; i++)
-        send_parcel();
+        send_payload();
 }
 
 START_TEST(a_port_whose_callback_ends_the_thread_releases_message_and_info)
@@ -80,7 +80,7 @@ START_TEST(a_port_whose_callback_ends_the_thread_releases_message_and_info)
 }
 END_TEST
 
-START_TEST(a_message_that_the_callback_has_kept_outlives_its_thread)
+START_TEST(a_message_that_the_callback_keeps_outlives_its_thread)
 {
     make_port(keep_and_end_by_message);
     join_thread(start_thread(run_until_ended, (void *)receive_three));
@@ -159,7 +159,7 @@ static void assert_server_is_released(void)
     ck_assert_int_eq(lifetime_held(&life), 0);
 }
 
-START_TEST(a_client_in_this_process_is_told_that_the_callbacks_thread_has_ended)
+START_TEST(a_client_in_this_process_is_notified_that_the_callbacks_thread_has_ended)
 {
     pthread_t thread;
     RLDataRef reply = NULL;
@@ -209,7 +209,7 @@ static void ask_from_child(void)
     _exit(0);
 }
 
-START_TEST(a_client_in_another_process_is_told_that_the_callbacks_thread_has_ended)
+START_TEST(a_client_in_another_process_is_notified_that_the_callbacks_thread_has_ended)
 {
     pthread_t thread;
     ask_from_child();
@@ -232,7 +232,7 @@ static void *ask_within_process(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_request_that_was_taken_can_be_answered_after_the_end_of_the_thread)
+START_TEST(a_request_kept_by_the_callback_can_be_answered_after_the_end_of_the_thread)
 {
     pthread_t thread;
     start_server(take_and_end, &thread);
@@ -302,14 +302,14 @@ START_TEST(a_reply_to_a_thread_that_has_ended_while_it_waited_is_dropped)
 }
 END_TEST
 
-static RLDataRef answer_parcel(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
+static RLDataRef echo_payload(UNUSED RLMessagePortRef local, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
 {
     return RLRetain(data);
 }
 
 static void serve_in_process(int fd)
 {
-    serve(&server, NAME, answer_parcel, NULL);
+    serve(&server, NAME, echo_payload, NULL);
     say_ready(fd);
     RLRunLoopRunInMode(MODE, 60, false);
 }
@@ -340,11 +340,11 @@ START_TEST(a_port_to_another_process_is_released_by_a_thread_that_has_ended_whil
 }
 END_TEST
 
-static RLDataRef heard;
+static RLDataRef received_reply;
 static void end_by_reply(UNUSED RLMessagePortRef own, int32_t result, RLDataRef reply, UNUSED void *info)
 {
     require(result == kRLMessagePortSuccess);
-    heard = RLRetain(reply);
+    received_reply = RLRetain(reply);
     pthread_exit(NULL);
 }
 
@@ -357,10 +357,10 @@ static void *send_async_and_end(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_port_to_another_process_is_released_by_a_thread_that_a_reply_has_ended)
+START_TEST(a_port_to_another_process_is_released_by_a_thread_that_ends_in_a_reply_callback)
 {
     use_server_of_another_process(send_async_and_end);
-    ck_assert_int_eq(RLGetRetainCount(heard), 1);
+    ck_assert_int_eq(RLGetRetainCount(received_reply), 1);
 }
 END_TEST
 
@@ -373,7 +373,7 @@ static void end_by_socket(UNUSED RLSocketRef s, RLSocketCallBackType type, UNUSE
                           UNUSED void *info)
 {
     if (type == kRLSocketDataCallBack)
-        heard = RLRetain(data);
+        received_reply = RLRetain(data);
     pthread_exit(NULL);
 }
 
@@ -407,7 +407,7 @@ START_TEST(a_socket_whose_callback_ends_the_thread_releases_its_info)
     assert_socket_is_released(kRLSocketReadCallBack);
     gate_init(&ready);
     assert_socket_is_released(kRLSocketDataCallBack);
-    ck_assert_int_eq(RLGetRetainCount(heard), 1);
+    ck_assert_int_eq(RLGetRetainCount(received_reply), 1);
 }
 END_TEST
 
@@ -417,15 +417,15 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "ended", 30);
     tcase_add_checked_fixture(tcase, set_up, remove_own_directory);
     tcase_add_test(tcase, a_port_whose_callback_ends_the_thread_releases_message_and_info);
-    tcase_add_test(tcase, a_message_that_the_callback_has_kept_outlives_its_thread);
+    tcase_add_test(tcase, a_message_that_the_callback_keeps_outlives_its_thread);
     tcase_add_test(tcase, a_port_whose_invalidation_callback_ends_the_thread_releases_its_info);
     tcase_add_test(tcase, a_message_port_whose_invalidation_callback_ends_the_thread_releases_its_info);
-    tcase_add_test(tcase, a_client_in_this_process_is_told_that_the_callbacks_thread_has_ended);
-    tcase_add_test(tcase, a_client_in_another_process_is_told_that_the_callbacks_thread_has_ended);
-    tcase_add_test(tcase, a_request_that_was_taken_can_be_answered_after_the_end_of_the_thread);
+    tcase_add_test(tcase, a_client_in_this_process_is_notified_that_the_callbacks_thread_has_ended);
+    tcase_add_test(tcase, a_client_in_another_process_is_notified_that_the_callbacks_thread_has_ended);
+    tcase_add_test(tcase, a_request_kept_by_the_callback_can_be_answered_after_the_end_of_the_thread);
     tcase_add_test(tcase, a_reply_to_a_thread_that_has_ended_while_it_waited_is_dropped);
     tcase_add_test(tcase, a_port_to_another_process_is_released_by_a_thread_that_has_ended_while_it_waited);
-    tcase_add_test(tcase, a_port_to_another_process_is_released_by_a_thread_that_a_reply_has_ended);
+    tcase_add_test(tcase, a_port_to_another_process_is_released_by_a_thread_that_ends_in_a_reply_callback);
     tcase_add_test(tcase, a_socket_whose_callback_ends_the_thread_releases_its_info);
     return suite;
 }

@@ -130,7 +130,7 @@ static void *invalidate(UNUSED void *info)
 }
 
 static void *(*const in_schedule[])(void *) = {add, remove_last_reference, make_mode_common};
-START_TEST(what_is_held_for_schedule_and_cancel_is_released)
+START_TEST(a_thread_that_ends_in_schedule_or_cancel_leaks_no_reference)
 {
     make_sources(false);
     join_thread(start_thread(in_schedule[_i], NULL));
@@ -138,7 +138,7 @@ START_TEST(what_is_held_for_schedule_and_cancel_is_released)
 }
 END_TEST
 
-START_TEST(an_invalidation_is_finished)
+START_TEST(an_invalidation_is_completed_if_the_thread_ends_in_cancel)
 {
     make_sources(false);
     RLRunLoopAddSource(main_loop, sources[0], kRLRunLoopDefaultMode);
@@ -209,7 +209,7 @@ static void *(*const in_equal[])(void *) = {
     compare_to_add,         compare_to_remove,       compare_to_ask,
     compare_to_make_common, compare_newcomer_to_add, compare_newcomer_to_make_common,
 };
-START_TEST(what_is_held_for_equal_is_released)
+START_TEST(a_thread_that_ends_in_equal_or_hash_leaks_no_reference)
 {
     make_sources(true);
     join_thread(start_thread(in_equal[_i], NULL));
@@ -222,8 +222,8 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("thread-ended-in-schedule");
     TCase *tcase = add_case(suite, "ended", 20);
     tcase_add_checked_fixture(tcase, set_up, NULL);
-    tcase_add_loop_test(tcase, what_is_held_for_schedule_and_cancel_is_released, 0, 3);
-    tcase_add_test(tcase, an_invalidation_is_finished);
-    tcase_add_loop_test(tcase, what_is_held_for_equal_is_released, 0, 6);
+    tcase_add_loop_test(tcase, a_thread_that_ends_in_schedule_or_cancel_leaks_no_reference, 0, 3);
+    tcase_add_test(tcase, an_invalidation_is_completed_if_the_thread_ends_in_cancel);
+    tcase_add_loop_test(tcase, a_thread_that_ends_in_equal_or_hash_leaks_no_reference, 0, 6);
     return suite;
 }

@@ -94,7 +94,7 @@ static void release_items(struct ending *ending)
     ck_assert_int_eq(ending->timer_life.releases, 1);
 }
 
-START_TEST(thread_exit_cancels_releases_and_drops_on_the_dying_thread)
+START_TEST(thread_exit_cancels_releases_and_drops_on_the_exiting_thread)
 {
     struct ending ending = {.runs = true};
     end_one_thread(&ending);
@@ -102,7 +102,7 @@ START_TEST(thread_exit_cancels_releases_and_drops_on_the_dying_thread)
 }
 END_TEST
 
-START_TEST(thread_exit_of_a_loop_that_never_ran)
+START_TEST(thread_exit_cleans_up_a_loop_that_never_ran)
 {
     struct ending ending = {.calls_pthread_exit = true};
     end_one_thread(&ending);
@@ -110,7 +110,7 @@ START_TEST(thread_exit_of_a_loop_that_never_ran)
 }
 END_TEST
 
-START_TEST(items_of_a_dead_loop_may_join_another)
+START_TEST(items_of_an_ended_loop_may_join_another)
 {
     struct ending ending = {.runs = true};
     end_one_thread(&ending);
@@ -162,7 +162,7 @@ START_TEST(a_retained_loop_outlives_its_thread_and_does_nothing)
 }
 END_TEST
 
-START_TEST(functions_for_a_dead_loop_are_refused_with_esrch)
+START_TEST(functions_for_an_ended_loop_are_refused_with_esrch)
 {
     struct ending ending = {.keeps_loop = true};
     end_one_thread(&ending);
@@ -263,11 +263,11 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("thread-exit");
     TCase *tcase = add_case(suite, "exit", 60);
-    tcase_add_test(tcase, thread_exit_cancels_releases_and_drops_on_the_dying_thread);
-    tcase_add_test(tcase, thread_exit_of_a_loop_that_never_ran);
-    tcase_add_test(tcase, items_of_a_dead_loop_may_join_another);
+    tcase_add_test(tcase, thread_exit_cancels_releases_and_drops_on_the_exiting_thread);
+    tcase_add_test(tcase, thread_exit_cleans_up_a_loop_that_never_ran);
+    tcase_add_test(tcase, items_of_an_ended_loop_may_join_another);
     tcase_add_test(tcase, a_retained_loop_outlives_its_thread_and_does_nothing);
-    tcase_add_test(tcase, functions_for_a_dead_loop_are_refused_with_esrch);
+    tcase_add_test(tcase, functions_for_an_ended_loop_are_refused_with_esrch);
     tcase_add_test(tcase, using_the_current_loop_in_thread_specific_destructors_does_not_crash);
     tcase_add_test(tcase, a_thousand_threads_with_loops_leak_nothing);
     return suite;

@@ -183,7 +183,7 @@ static void *churn(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(signals_for_five_hundred_sources_arrive_while_their_neighbours_come_and_go)
+START_TEST(signals_for_five_hundred_sources_arrive_while_others_are_added_and_removed)
 {
     pthread_t askers[ASKERS];
     looper_start(&busy);
@@ -233,7 +233,7 @@ static void run_nested_once(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLo
 }
 
 /* The observer is notified of BeforeWaiting, so when its nested run has ended, the outer run goes to sleep next. */
-START_TEST(a_wake_up_taken_by_a_run_nested_in_before_waiting_is_not_slept_over)
+START_TEST(a_wake_up_consumed_by_a_run_nested_in_before_waiting_prevents_the_sleep)
 {
     RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL);
     rl = RLRunLoopGetCurrent();
@@ -259,7 +259,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_waker_interrupted_anywhere_wakes_a_loop_that_sleeps);
     tcase_add_test(tcase, a_source_in_two_loops_is_performed_by_one_of_them);
     tcase_add_test(tcase, a_source_that_moves_between_two_loops_loses_no_signal);
-    tcase_add_test(tcase, signals_for_five_hundred_sources_arrive_while_their_neighbours_come_and_go);
-    tcase_add_test(tcase, a_wake_up_taken_by_a_run_nested_in_before_waiting_is_not_slept_over);
+    tcase_add_test(tcase, signals_for_five_hundred_sources_arrive_while_others_are_added_and_removed);
+    tcase_add_test(tcase, a_wake_up_consumed_by_a_run_nested_in_before_waiting_prevents_the_sleep);
     return suite;
 }

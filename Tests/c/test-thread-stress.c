@@ -50,7 +50,7 @@ static void *change_timers(void *info)
     return NULL;
 }
 
-START_TEST(timers_come_and_go_from_four_threads)
+START_TEST(four_threads_add_and_remove_timers)
 {
     on_threads(THREADS, change_timers);
     drain();
@@ -80,7 +80,7 @@ static void *delay_by_nothing(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(timers_that_are_due_come_from_four_threads_while_nested_runs_begin_and_end)
+START_TEST(four_threads_add_due_timers_while_nested_runs_begin_and_end)
 {
     nester = make_timer(0, 3600, run_nested, NULL);
     RLRunLoopAddTimer(looper.loop, nester, kRLRunLoopDefaultMode);
@@ -129,7 +129,7 @@ static void *change_shared_timer(void *info)
     return NULL;
 }
 
-START_TEST(one_timer_changed_by_four_threads_and_two_loops_goes_on_firing)
+START_TEST(one_timer_changed_by_four_threads_and_two_loops_keeps_firing)
 {
     RLRunLoopTimerContext context = {.info = &timer_life, .retain = lifetime_retain, .release = lifetime_release};
     looper_start(&second_looper);
@@ -171,7 +171,7 @@ static void *change_sources(void *info)
     return NULL;
 }
 
-START_TEST(sources_come_and_go_from_four_threads)
+START_TEST(four_threads_add_and_remove_sources)
 {
     on_threads(THREADS, change_sources);
     drain();
@@ -195,7 +195,7 @@ static void *toggle_shared_source(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(one_source_toggled_by_four_threads_stays_in_balance)
+START_TEST(one_source_toggled_by_four_threads_is_scheduled_and_cancelled_equally_often)
 {
     RLRunLoopSourceContext context = {.info = &source_life,
                                       .retain = lifetime_retain,
@@ -233,7 +233,7 @@ static void *change_observers(void *info)
     return NULL;
 }
 
-START_TEST(observers_come_and_go_from_four_threads)
+START_TEST(four_threads_add_and_remove_observers)
 {
     on_threads(THREADS, change_observers);
     drain();
@@ -306,7 +306,7 @@ static void *change_modes(void *info)
     return NULL;
 }
 
-START_TEST(modes_are_added_from_four_threads)
+START_TEST(four_threads_add_modes)
 {
     RLRunLoopSourceRef source = make_source(3, do_nothing, &schedules);
     RLRunLoopAddSource(looper.loop, source, kRLRunLoopCommonModes);
@@ -321,13 +321,13 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("thread-stress");
     TCase *tcase = add_case(suite, "stress", 60);
     tcase_add_checked_fixture(tcase, start_looper, stop_looper);
-    tcase_add_test(tcase, timers_come_and_go_from_four_threads);
-    tcase_add_test(tcase, timers_that_are_due_come_from_four_threads_while_nested_runs_begin_and_end);
-    tcase_add_test(tcase, one_timer_changed_by_four_threads_and_two_loops_goes_on_firing);
-    tcase_add_test(tcase, sources_come_and_go_from_four_threads);
-    tcase_add_test(tcase, one_source_toggled_by_four_threads_stays_in_balance);
-    tcase_add_test(tcase, observers_come_and_go_from_four_threads);
+    tcase_add_test(tcase, four_threads_add_and_remove_timers);
+    tcase_add_test(tcase, four_threads_add_due_timers_while_nested_runs_begin_and_end);
+    tcase_add_test(tcase, one_timer_changed_by_four_threads_and_two_loops_keeps_firing);
+    tcase_add_test(tcase, four_threads_add_and_remove_sources);
+    tcase_add_test(tcase, one_source_toggled_by_four_threads_is_scheduled_and_cancelled_equally_often);
+    tcase_add_test(tcase, four_threads_add_and_remove_observers);
     tcase_add_test(tcase, pipes_are_watched_and_closed_from_another_thread);
-    tcase_add_test(tcase, modes_are_added_from_four_threads);
+    tcase_add_test(tcase, four_threads_add_modes);
     return suite;
 }

@@ -217,7 +217,7 @@ static void run_nested(UNUSED void *info)
         ended_by_stop++;
 }
 
-START_TEST(each_stop_of_a_storm_ends_at_most_one_activation)
+START_TEST(each_of_many_concurrent_stops_ends_at_most_one_run)
 {
     pthread_t threads[STOPPERS];
     RLRunLoopSourceRef source = make_source(0, run_nested, NULL);
@@ -320,7 +320,7 @@ static void *make_loop_bound_to(void *processor)
     return NULL;
 }
 
-START_TEST(threads_bound_to_a_processor_each_spin)
+START_TEST(threads_bound_to_different_processors_still_spin)
 {
     int processors[2];
     if (!find_two_processors(processors))
@@ -344,10 +344,10 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, every_signal_of_four_threads_is_served);
     tcase_add_test(tcase, every_signal_of_four_threads_is_served_by_a_spinning_loop);
     tcase_add_test(tcase, after_a_storm_the_last_signal_is_served);
-    tcase_add_test(tcase, each_stop_of_a_storm_ends_at_most_one_activation);
+    tcase_add_test(tcase, each_of_many_concurrent_stops_ends_at_most_one_run);
     tcase_add_test(tcase, every_stop_of_a_running_loop_stops_it);
     tcase_add_test(tcase, the_spin_interval_is_stored_and_clamped);
     tcase_add_test(tcase, a_process_bound_to_one_processor_sleeps_at_once);
-    tcase_add_test(tcase, threads_bound_to_a_processor_each_spin);
+    tcase_add_test(tcase, threads_bound_to_different_processors_still_spin);
     return suite;
 }

@@ -29,7 +29,7 @@ static void stop_and_count(UNUSED RLRunLoopTimerRef timer, void *info)
 
 /* -- A delay from now on -- */
 
-START_TEST(a_delay_is_never_cut_short)
+START_TEST(a_delayed_timer_never_fires_early)
 {
     for (int i = 0; i < SCALED(300); i++) {
         atomic_int calls = 0;
@@ -62,7 +62,7 @@ START_TEST(a_delayed_timer_repeats_if_it_has_an_interval)
 }
 END_TEST
 
-START_TEST(a_negative_delay_is_the_next_pass_and_an_endless_one_is_never)
+START_TEST(a_negative_delay_fires_in_the_next_pass_and_an_infinite_one_never)
 {
     atomic_int calls = 0;
     RLRunLoopTimerContext context = {.info = (void *)&calls};
@@ -83,7 +83,7 @@ END_TEST
 
 /* -- Timers that stay valid -- */
 
-START_TEST(a_rearmable_timer_waits_to_be_armed_and_keeps_its_mode)
+START_TEST(a_rearmable_timer_waits_to_be_armed_and_keeps_its_mode_running)
 {
     atomic_int calls = 0;
     RLRunLoopTimerRef timer = add_rearmable(count_timer, (void *)&calls);
@@ -115,7 +115,7 @@ START_TEST(a_rearmable_timer_is_called_once_each_time_it_is_armed)
 }
 END_TEST
 
-START_TEST(armed_again_before_it_was_due_it_is_called_once)
+START_TEST(a_timer_armed_again_before_it_is_due_is_called_once)
 {
     atomic_int calls = 0;
     RLRunLoopTimerRef timer = add_rearmable(count_timer, (void *)&calls);
@@ -204,7 +204,7 @@ END_TEST
 
 /* -- Misuse -- */
 
-START_TEST(mistakes_are_reported)
+START_TEST(misuse_of_delays_and_rearmable_timers_is_reported)
 {
     ck_assert_ptr_null(RLRunLoopTimerCreateRearmable(NULL, NULL, NULL));
     assert_misuse("RLRunLoopTimerCreateRearmable", "callout", NULL);
@@ -232,15 +232,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("timer-armed-again");
     TCase *tcase = add_case(suite, "armed-again", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, a_delay_is_never_cut_short);
+    tcase_add_test(tcase, a_delayed_timer_never_fires_early);
     tcase_add_test(tcase, a_delayed_timer_repeats_if_it_has_an_interval);
-    tcase_add_test(tcase, a_negative_delay_is_the_next_pass_and_an_endless_one_is_never);
-    tcase_add_test(tcase, a_rearmable_timer_waits_to_be_armed_and_keeps_its_mode);
+    tcase_add_test(tcase, a_negative_delay_fires_in_the_next_pass_and_an_infinite_one_never);
+    tcase_add_test(tcase, a_rearmable_timer_waits_to_be_armed_and_keeps_its_mode_running);
     tcase_add_test(tcase, a_rearmable_timer_is_called_once_each_time_it_is_armed);
-    tcase_add_test(tcase, armed_again_before_it_was_due_it_is_called_once);
+    tcase_add_test(tcase, a_timer_armed_again_before_it_is_due_is_called_once);
     tcase_add_test(tcase, a_rearmable_timer_may_arm_itself_in_its_callback);
     tcase_add_test(tcase, a_rearmable_timer_is_armed_by_another_thread_while_the_loop_sleeps);
     tcase_add_test(tcase, a_rearmable_timer_holds_its_info_until_it_is_invalidated);
-    tcase_add_test(tcase, mistakes_are_reported);
+    tcase_add_test(tcase, misuse_of_delays_and_rearmable_timers_is_reported);
     return suite;
 }

@@ -34,7 +34,7 @@ static void add_record(struct record *record, RLAbsoluteTime date, RLTimeInterva
     RLRunLoopAddTimer(rl, record->timer, kRLRunLoopDefaultMode);
 }
 
-START_TEST(set_inside_the_callback_of_a_repeating_timer_wins_and_moves_the_grid)
+START_TEST(a_date_set_in_the_callback_of_a_repeating_timer_moves_its_grid)
 {
     RLAbsoluteTime start = RLAbsoluteTimeGetCurrent();
     struct record record = {.wanted = 3, .new_date = start + 0.053};
@@ -55,7 +55,7 @@ static void try_to_revive(RLRunLoopTimerRef timer, void *info)
     RLRunLoopTimerSetNextFireDate(timer, RLAbsoluteTimeGetCurrent() + 0.001);
 }
 
-START_TEST(set_inside_the_callback_of_a_one_shot_does_not_revive_it)
+START_TEST(a_date_set_in_the_callback_of_a_one_shot_timer_does_not_revive_it)
 {
     atomic_int calls = 0, others = 0;
     RLRunLoopTimerRef timer = make_timer(0, 0, try_to_revive, &calls);
@@ -71,7 +71,7 @@ START_TEST(set_inside_the_callback_of_a_one_shot_does_not_revive_it)
 }
 END_TEST
 
-START_TEST(set_to_the_past_fires_in_the_next_pass)
+START_TEST(a_timer_set_to_the_past_fires_in_the_next_pass)
 {
     struct record record = {0};
     add_record(&record, RLAbsoluteTimeGetCurrent() + 3600, 3600);
@@ -88,7 +88,7 @@ START_TEST(set_to_the_past_fires_in_the_next_pass)
 }
 END_TEST
 
-START_TEST(set_to_the_future_takes_a_due_timer_back)
+START_TEST(a_due_timer_set_to_the_future_does_not_fire)
 {
     struct record record = {0};
     add_record(&record, RLAbsoluteTimeGetCurrent() - 1, 0);
@@ -109,7 +109,7 @@ START_TEST(set_to_the_future_takes_a_due_timer_back)
 }
 END_TEST
 
-START_TEST(set_on_an_unbound_timer_counts_when_it_is_added)
+START_TEST(a_date_set_before_a_timer_is_added_takes_effect)
 {
     struct record record = {0};
     record.timer = make_timer(RLAbsoluteTimeGetCurrent() + 3600, 0, record_call, &record);
@@ -123,7 +123,7 @@ START_TEST(set_on_an_unbound_timer_counts_when_it_is_added)
 }
 END_TEST
 
-START_TEST(set_on_an_invalid_timer_has_no_effect)
+START_TEST(setting_the_date_of_an_invalid_timer_has_no_effect)
 {
     struct record record = {0};
     add_record(&record, RLAbsoluteTimeGetCurrent() + 3600, 0);
@@ -135,7 +135,7 @@ START_TEST(set_on_an_invalid_timer_has_no_effect)
 }
 END_TEST
 
-START_TEST(set_from_another_thread_wakes_a_sleeping_loop_earlier)
+START_TEST(an_earlier_date_set_by_another_thread_wakes_a_sleeping_loop)
 {
     struct looper looper;
     struct record record = {0};
@@ -153,7 +153,7 @@ START_TEST(set_from_another_thread_wakes_a_sleeping_loop_earlier)
 }
 END_TEST
 
-START_TEST(adding_from_another_thread_wakes_a_sleeping_loop_earlier)
+START_TEST(a_timer_added_by_another_thread_wakes_a_sleeping_loop)
 {
     struct looper looper;
     struct record record = {0};
@@ -195,7 +195,7 @@ START_TEST(the_loop_returns_the_earliest_date_of_a_mode)
 }
 END_TEST
 
-START_TEST(a_date_survives_removing_and_adding_again)
+START_TEST(a_timer_keeps_its_date_when_removed_and_added_again)
 {
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 1000;
     struct record record = {0};
@@ -214,15 +214,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("timer-date");
     TCase *tcase = add_case(suite, "date", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, set_inside_the_callback_of_a_repeating_timer_wins_and_moves_the_grid);
-    tcase_add_test(tcase, set_inside_the_callback_of_a_one_shot_does_not_revive_it);
-    tcase_add_test(tcase, set_to_the_past_fires_in_the_next_pass);
-    tcase_add_test(tcase, set_to_the_future_takes_a_due_timer_back);
-    tcase_add_test(tcase, set_on_an_unbound_timer_counts_when_it_is_added);
-    tcase_add_test(tcase, set_on_an_invalid_timer_has_no_effect);
-    tcase_add_test(tcase, set_from_another_thread_wakes_a_sleeping_loop_earlier);
-    tcase_add_test(tcase, adding_from_another_thread_wakes_a_sleeping_loop_earlier);
+    tcase_add_test(tcase, a_date_set_in_the_callback_of_a_repeating_timer_moves_its_grid);
+    tcase_add_test(tcase, a_date_set_in_the_callback_of_a_one_shot_timer_does_not_revive_it);
+    tcase_add_test(tcase, a_timer_set_to_the_past_fires_in_the_next_pass);
+    tcase_add_test(tcase, a_due_timer_set_to_the_future_does_not_fire);
+    tcase_add_test(tcase, a_date_set_before_a_timer_is_added_takes_effect);
+    tcase_add_test(tcase, setting_the_date_of_an_invalid_timer_has_no_effect);
+    tcase_add_test(tcase, an_earlier_date_set_by_another_thread_wakes_a_sleeping_loop);
+    tcase_add_test(tcase, a_timer_added_by_another_thread_wakes_a_sleeping_loop);
     tcase_add_test(tcase, the_loop_returns_the_earliest_date_of_a_mode);
-    tcase_add_test(tcase, a_date_survives_removing_and_adding_again);
+    tcase_add_test(tcase, a_timer_keeps_its_date_when_removed_and_added_again);
     return suite;
 }

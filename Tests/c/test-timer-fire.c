@@ -40,7 +40,7 @@ static RLRunLoopTimerRef add_record(struct record *record)
     return timer;
 }
 
-START_TEST(a_timer_knows_what_it_was_made_with)
+START_TEST(a_timer_returns_its_attributes)
 {
     int info;
     RLRunLoopTimerContext context = {.info = &info}, got = {.version = 0};
@@ -90,7 +90,7 @@ static void check_not_early(RLRunLoopTimerRef timer, UNUSED void *info)
 }
 
 /* Distances from a microsecond to some milliseconds, because each way of sleeping rounds differently. */
-START_TEST(never_early_at_any_distance)
+START_TEST(a_timer_never_fires_early_at_any_distance)
 {
     for (int i = 0; i < SCALED(1000); i++) {
         RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + i * 2.37e-6, 0, check_not_early, NULL);
@@ -118,7 +118,7 @@ START_TEST(a_repeating_timer_keeps_its_grid)
 }
 END_TEST
 
-START_TEST(a_late_loop_calls_once_and_then_on_the_old_grid)
+START_TEST(a_late_repeating_timer_fires_once_and_returns_to_its_grid)
 {
     struct record record = {.start = RLAbsoluteTimeGetCurrent() + 0.1, .interval = 0.02, .wanted = 3};
     RLRunLoopTimerRef timer = add_record(&record);
@@ -135,7 +135,7 @@ START_TEST(a_late_loop_calls_once_and_then_on_the_old_grid)
 }
 END_TEST
 
-START_TEST(a_slow_callback_skips_what_it_missed)
+START_TEST(a_timer_with_a_slow_callback_skips_the_dates_it_missed)
 {
     struct record record = {.start = RLAbsoluteTimeGetCurrent() + 0.01, .interval = 0.02, .busy = 0.05, .wanted = 3};
     RLRunLoopTimerRef timer = add_record(&record);
@@ -148,7 +148,7 @@ START_TEST(a_slow_callback_skips_what_it_missed)
 }
 END_TEST
 
-START_TEST(a_date_in_the_past_fires_at_once_and_counts_as_now)
+START_TEST(a_timer_with_a_past_date_fires_at_once_and_counts_from_now)
 {
     struct record record = {.start = RLAbsoluteTimeGetCurrent() - 10.005, .interval = 0.02, .wanted = 2};
     RLAbsoluteTime before = RLAbsoluteTimeGetCurrent();
@@ -166,7 +166,7 @@ START_TEST(a_date_in_the_past_fires_at_once_and_counts_as_now)
 }
 END_TEST
 
-START_TEST(dates_of_long_ago_fire_at_once)
+START_TEST(a_timer_with_a_date_long_ago_fires_at_once)
 {
     static const double dates[] = {0, -1, -1e10, -1e300, -INFINITY};
     for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
@@ -180,7 +180,7 @@ START_TEST(dates_of_long_ago_fire_at_once)
 END_TEST
 
 /* Semantics 3: dates are clamped to 4 039 289 856, and no sum of a date and an interval may overflow into the past. */
-START_TEST(the_far_future_never_comes)
+START_TEST(timers_in_the_far_future_never_fire)
 {
     static const double dates[] = {5e8, 3.2e9, 4039289856.0, 1e10, 1e17, 1e300, INFINITY};
     for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
@@ -283,15 +283,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("timer-fire");
     TCase *tcase = add_case(suite, "fire", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, a_timer_knows_what_it_was_made_with);
+    tcase_add_test(tcase, a_timer_returns_its_attributes);
     tcase_add_test(tcase, a_one_shot_is_called_once_never_early_and_is_invalid_afterwards);
-    tcase_add_test(tcase, never_early_at_any_distance);
+    tcase_add_test(tcase, a_timer_never_fires_early_at_any_distance);
     tcase_add_test(tcase, a_repeating_timer_keeps_its_grid);
-    tcase_add_test(tcase, a_late_loop_calls_once_and_then_on_the_old_grid);
-    tcase_add_test(tcase, a_slow_callback_skips_what_it_missed);
-    tcase_add_test(tcase, a_date_in_the_past_fires_at_once_and_counts_as_now);
-    tcase_add_test(tcase, dates_of_long_ago_fire_at_once);
-    tcase_add_test(tcase, the_far_future_never_comes);
+    tcase_add_test(tcase, a_late_repeating_timer_fires_once_and_returns_to_its_grid);
+    tcase_add_test(tcase, a_timer_with_a_slow_callback_skips_the_dates_it_missed);
+    tcase_add_test(tcase, a_timer_with_a_past_date_fires_at_once_and_counts_from_now);
+    tcase_add_test(tcase, a_timer_with_a_date_long_ago_fires_at_once);
+    tcase_add_test(tcase, timers_in_the_far_future_never_fire);
     tcase_add_test(tcase, a_huge_interval_does_not_overflow_after_the_first_call);
     tcase_add_test(tcase, a_tiny_interval_neither_hangs_a_pass_nor_starves_a_source);
     tcase_add_test(tcase, a_timer_does_not_count_as_a_source);

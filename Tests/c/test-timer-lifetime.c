@@ -78,7 +78,7 @@ START_TEST(the_last_reference_to_a_timer_in_no_loop_frees_it)
 }
 END_TEST
 
-START_TEST(invalidate_releases_the_info_at_once_and_once)
+START_TEST(invalidating_a_timer_releases_its_info_at_once_and_only_once)
 {
     struct record record = {0};
     add_record(&record, 1, record_call);
@@ -98,7 +98,7 @@ START_TEST(invalidate_releases_the_info_at_once_and_once)
 }
 END_TEST
 
-START_TEST(a_one_shot_releases_its_info_after_its_call)
+START_TEST(a_one_shot_timer_releases_its_info_after_its_callback)
 {
     struct record record = {0};
     add_record(&record, 0, record_call);
@@ -110,7 +110,7 @@ START_TEST(a_one_shot_releases_its_info_after_its_call)
 }
 END_TEST
 
-START_TEST(removing_the_last_reference_releases_the_info)
+START_TEST(removing_the_last_reference_to_a_timer_releases_its_info)
 {
     struct record record = {0};
     add_record(&record, 1, record_call);
@@ -142,7 +142,7 @@ static void invalidate_and_release_self(RLRunLoopTimerRef timer, void *info)
     ck_assert(!RLRunLoopTimerIsValid(timer)); /* the loop holds it until the callback returns */
 }
 
-START_TEST(invalidate_self_in_callback)
+START_TEST(a_timer_may_invalidate_itself_in_its_callback)
 {
     struct record records[2] = {0};
     add_record(&records[0], 0, invalidate_self);
@@ -156,7 +156,7 @@ START_TEST(invalidate_self_in_callback)
 }
 END_TEST
 
-START_TEST(invalidate_and_release_self_in_callback)
+START_TEST(a_timer_may_invalidate_and_release_itself_in_its_callback)
 {
     struct record records[2] = {0};
     add_record(&records[0], 0, invalidate_and_release_self);
@@ -176,7 +176,7 @@ static void release_own_reference(RLRunLoopTimerRef timer, void *info)
         RLRunLoopStop(rl);
 }
 
-START_TEST(release_self_in_callback_leaves_it_with_the_loop)
+START_TEST(a_timer_that_releases_itself_in_its_callback_stays_with_the_loop)
 {
     struct record record = {0};
     add_record(&record, 0.001, release_own_reference);
@@ -195,7 +195,7 @@ static void remove_and_release_self(RLRunLoopTimerRef timer, void *info)
     RLRelease(timer);
 }
 
-START_TEST(remove_and_release_self_in_callback)
+START_TEST(a_timer_may_remove_and_release_itself_in_its_callback)
 {
     struct record records[2] = {0};
     add_record(&records[0], 0, remove_and_release_self);
@@ -216,7 +216,7 @@ static void remove_self_and_return(RLRunLoopTimerRef timer, void *info)
     }
 }
 
-START_TEST(a_repeating_timer_that_moves_to_another_mode_goes_on_there)
+START_TEST(a_repeating_timer_moved_to_another_mode_in_its_callback_keeps_firing)
 {
     struct record record = {0};
     add_record(&record, 0.001, remove_self_and_return);
@@ -264,16 +264,22 @@ static void first_ends_second(void (*end)(RLRunLoopTimerRef), bool second_is_rel
     ck_assert_int_eq(lifetime_held(&first.life), 0);
 }
 
-START_TEST(invalidate_other_in_same_batch) { first_ends_second(RLRunLoopTimerInvalidate, false); }
+START_TEST(a_timer_invalidated_by_another_of_the_batch_does_not_fire)
+{
+    first_ends_second(RLRunLoopTimerInvalidate, false);
+}
 END_TEST
 
-START_TEST(invalidate_and_release_other_in_same_batch) { first_ends_second(drop_timer, true); }
+START_TEST(a_timer_invalidated_and_released_by_another_of_the_batch_does_not_fire)
+{
+    first_ends_second(drop_timer, true);
+}
 END_TEST
 
-START_TEST(remove_other_in_same_batch) { first_ends_second(remove_timer, false); }
+START_TEST(a_timer_removed_by_another_of_the_batch_does_not_fire) { first_ends_second(remove_timer, false); }
 END_TEST
 
-START_TEST(postpone_other_in_same_batch) { first_ends_second(postpone_timer, false); }
+START_TEST(a_timer_postponed_by_another_of_the_batch_does_not_fire) { first_ends_second(postpone_timer, false); }
 END_TEST
 
 static void add_and_note(UNUSED RLRunLoopTimerRef timer, void *info)
@@ -331,7 +337,7 @@ static void add_next(UNUSED RLRunLoopTimerRef timer, void *info)
 
 /* A timer that becomes due in a pass waits for the next pass, too, if the only timer that was due has a tolerance. Such a timer
  * is queued apart from the others, whose queue has room that a cancelled timer has left. */
-START_TEST(a_timer_that_becomes_due_in_the_pass_of_one_with_a_tolerance_waits_for_the_next)
+START_TEST(a_timer_made_due_by_one_with_a_tolerance_waits_for_the_next_pass)
 {
     moves_next = _i;
     RLRunLoopTimerRef cancelled = make_timer(RLAbsoluteTimeGetCurrent() + 1000, 0, note_call, "cancelled");
@@ -399,21 +405,21 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
     tcase_add_test(tcase, an_unused_timer_releases_its_info_when_freed);
     tcase_add_test(tcase, the_last_reference_to_a_timer_in_no_loop_frees_it);
-    tcase_add_test(tcase, invalidate_releases_the_info_at_once_and_once);
-    tcase_add_test(tcase, a_one_shot_releases_its_info_after_its_call);
-    tcase_add_test(tcase, removing_the_last_reference_releases_the_info);
-    tcase_add_test(tcase, invalidate_self_in_callback);
-    tcase_add_test(tcase, invalidate_and_release_self_in_callback);
-    tcase_add_test(tcase, release_self_in_callback_leaves_it_with_the_loop);
-    tcase_add_test(tcase, remove_and_release_self_in_callback);
-    tcase_add_test(tcase, a_repeating_timer_that_moves_to_another_mode_goes_on_there);
-    tcase_add_test(tcase, invalidate_other_in_same_batch);
-    tcase_add_test(tcase, invalidate_and_release_other_in_same_batch);
-    tcase_add_test(tcase, remove_other_in_same_batch);
-    tcase_add_test(tcase, postpone_other_in_same_batch);
+    tcase_add_test(tcase, invalidating_a_timer_releases_its_info_at_once_and_only_once);
+    tcase_add_test(tcase, a_one_shot_timer_releases_its_info_after_its_callback);
+    tcase_add_test(tcase, removing_the_last_reference_to_a_timer_releases_its_info);
+    tcase_add_test(tcase, a_timer_may_invalidate_itself_in_its_callback);
+    tcase_add_test(tcase, a_timer_may_invalidate_and_release_itself_in_its_callback);
+    tcase_add_test(tcase, a_timer_that_releases_itself_in_its_callback_stays_with_the_loop);
+    tcase_add_test(tcase, a_timer_may_remove_and_release_itself_in_its_callback);
+    tcase_add_test(tcase, a_repeating_timer_moved_to_another_mode_in_its_callback_keeps_firing);
+    tcase_add_test(tcase, a_timer_invalidated_by_another_of_the_batch_does_not_fire);
+    tcase_add_test(tcase, a_timer_invalidated_and_released_by_another_of_the_batch_does_not_fire);
+    tcase_add_test(tcase, a_timer_removed_by_another_of_the_batch_does_not_fire);
+    tcase_add_test(tcase, a_timer_postponed_by_another_of_the_batch_does_not_fire);
     tcase_add_test(tcase, a_due_timer_added_in_a_callback_fires_once);
     tcase_add_test(tcase, timers_that_add_due_timers_do_not_keep_a_pass_from_ending);
-    tcase_add_loop_test(tcase, a_timer_that_becomes_due_in_the_pass_of_one_with_a_tolerance_waits_for_the_next, 0, 2);
+    tcase_add_loop_test(tcase, a_timer_made_due_by_one_with_a_tolerance_waits_for_the_next_pass, 0, 2);
     tcase_add_test(tcase, invalidated_timers_are_released_by_two_threads);
     return suite;
 }

@@ -84,7 +84,7 @@ START_TEST(random_dates_ahead_fire_in_order_of_date)
 }
 END_TEST
 
-START_TEST(cancelling_half_of_them_leaves_the_other_half)
+START_TEST(cancelling_half_of_many_timers_leaves_the_other_half)
 {
     add_entries(RLAbsoluteTimeGetCurrent() + 0.01, 0.2);
     for (int i = 0; i < TIMERS; i += 2)
@@ -96,7 +96,7 @@ START_TEST(cancelling_half_of_them_leaves_the_other_half)
 }
 END_TEST
 
-START_TEST(setting_every_date_anew_gives_the_new_order)
+START_TEST(resetting_every_date_reorders_the_timers)
 {
     add_entries(RLAbsoluteTimeGetCurrent() + 3600, 1000);
     RLAbsoluteTime start = RLAbsoluteTimeGetCurrent() - 50;
@@ -110,7 +110,7 @@ START_TEST(setting_every_date_anew_gives_the_new_order)
 }
 END_TEST
 
-START_TEST(equal_dates_are_all_called)
+START_TEST(timers_of_equal_dates_are_all_called)
 {
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 0.01;
     for (int i = 0; i < TIMERS; i++) {
@@ -133,7 +133,7 @@ static void invalidate_next(RLRunLoopTimerRef timer, void *info)
 }
 static int once_if_even(int index) { return index % 2 == 0; }
 
-START_TEST(invalidating_others_in_the_same_batch_silences_them)
+START_TEST(timers_invalidated_in_the_same_batch_are_not_called)
 {
     RLAbsoluteTime start = RLAbsoluteTimeGetCurrent() - 1000;
     for (int i = 0; i < TIMERS; i++) { /* one second per thousand, in the order of the table */
@@ -230,7 +230,7 @@ static void check_within_tolerance(RLRunLoopTimerRef timer, void *info)
     count_perform(info);
 }
 
-START_TEST(tolerance_never_makes_a_call_early)
+START_TEST(a_tolerance_never_makes_a_timer_early)
 {
     atomic_int fired = 0;
     RLRunLoopTimerRef timers[10];
@@ -247,7 +247,7 @@ START_TEST(tolerance_never_makes_a_call_early)
 }
 END_TEST
 
-START_TEST(tolerance_is_stored_and_clamped)
+START_TEST(a_tolerance_is_stored_and_clamped)
 {
     RLRunLoopTimerRef once_timer = make_timer(0, 0, check_order, NULL),
                       repeating = make_timer(0, 10, check_order, NULL);
@@ -264,7 +264,7 @@ START_TEST(tolerance_is_stored_and_clamped)
 }
 END_TEST
 
-START_TEST(tolerance_of_infinity_and_the_largest_number_do_not_overflow)
+START_TEST(infinite_and_huge_tolerances_do_not_overflow)
 {
     static const double tolerances[] = {1e10, 1e300, INFINITY};
     for (int i = 0; i < 3; i++) {
@@ -289,14 +289,14 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
     tcase_add_test(tcase, random_dates_that_are_all_past_fire_in_order_in_one_pass);
     tcase_add_test(tcase, random_dates_ahead_fire_in_order_of_date);
-    tcase_add_test(tcase, cancelling_half_of_them_leaves_the_other_half);
-    tcase_add_test(tcase, setting_every_date_anew_gives_the_new_order);
-    tcase_add_test(tcase, equal_dates_are_all_called);
-    tcase_add_test(tcase, invalidating_others_in_the_same_batch_silences_them);
+    tcase_add_test(tcase, cancelling_half_of_many_timers_leaves_the_other_half);
+    tcase_add_test(tcase, resetting_every_date_reorders_the_timers);
+    tcase_add_test(tcase, timers_of_equal_dates_are_all_called);
+    tcase_add_test(tcase, timers_invalidated_in_the_same_batch_are_not_called);
     tcase_add_loop_test(tcase, the_queue_of_a_million_timers_is_freed, 0, 2);
     tcase_add_test(tcase, tolerance_lets_one_wake_up_serve_several_timers);
-    tcase_add_test(tcase, tolerance_never_makes_a_call_early);
-    tcase_add_test(tcase, tolerance_is_stored_and_clamped);
-    tcase_add_test(tcase, tolerance_of_infinity_and_the_largest_number_do_not_overflow);
+    tcase_add_test(tcase, a_tolerance_never_makes_a_timer_early);
+    tcase_add_test(tcase, a_tolerance_is_stored_and_clamped);
+    tcase_add_test(tcase, infinite_and_huge_tolerances_do_not_overflow);
     return suite;
 }

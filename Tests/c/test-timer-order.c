@@ -31,7 +31,7 @@ static void drop_hand(void)
         drop_timer(hand[i]);
 }
 
-START_TEST(timers_of_one_date_are_called_as_they_were_added)
+START_TEST(timers_of_one_date_are_called_in_the_order_added)
 {
     RLAbsoluteTime now = RLAbsoluteTimeGetCurrent();
     const RLAbsoluteTime dates[] = {now - 1, 0, now + 0.002};
@@ -42,7 +42,7 @@ START_TEST(timers_of_one_date_are_called_as_they_were_added)
 }
 END_TEST
 
-START_TEST(what_counts_is_when_they_were_added_not_when_they_were_made)
+START_TEST(timers_of_one_date_are_ordered_by_addition_not_creation)
 {
     make_hand(0);
     for (int i = HAND - 1; i >= 0; i--)
@@ -104,7 +104,7 @@ START_TEST(timers_of_different_modes_share_one_order)
 }
 END_TEST
 
-START_TEST(a_timer_that_is_set_to_the_date_of_others_comes_after_them)
+START_TEST(a_timer_set_to_the_date_of_others_is_called_after_them)
 {
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() - 1;
     add_hand(date);
@@ -135,7 +135,7 @@ static void note_date(RLRunLoopTimerRef timer, void *info)
         spin_until(due[PARTNERS] + 2.5 * RLRunLoopTimerGetInterval(timer));
 }
 
-START_TEST(timers_that_repeat_keep_their_order)
+START_TEST(repeating_timers_of_one_date_keep_their_order)
 {
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() + 0.02;
     RLRunLoopTimerRef timers[PARTNERS];
@@ -177,7 +177,7 @@ static void set_date_and_add(RLRunLoopTimerRef timer, void *info)
 }
 
 /* The date counts from when it is set, not from when the callback returns. */
-START_TEST(a_date_set_in_the_own_callback_counts_from_then_on)
+START_TEST(a_date_set_in_a_timers_own_callback_is_ordered_by_when_it_was_set)
 {
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent(), 1000, set_date_and_add, "T");
     follower = make_timer(HUGE_VAL, 0, note_and_stop, "F");
@@ -192,7 +192,7 @@ END_TEST
 
 /* -- Changes while they are being called --------------------------------------------------------------------------- */
 
-static void meddle(UNUSED RLRunLoopTimerRef timer, void *info)
+static void change_hand(UNUSED RLRunLoopTimerRef timer, void *info)
 {
     note(info);
     RLRunLoopTimerInvalidate(hand[2]);
@@ -205,10 +205,10 @@ static void meddle(UNUSED RLRunLoopTimerRef timer, void *info)
     note("]");
 }
 
-START_TEST(the_order_survives_what_callbacks_do)
+START_TEST(the_order_of_timers_survives_changes_made_by_callbacks)
 {
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() - 1;
-    RLRunLoopTimerRef first = make_timer(date, 0, meddle, "first"), last = make_timer(date, 0, note_name, "last");
+    RLRunLoopTimerRef first = make_timer(date, 0, change_hand, "first"), last = make_timer(date, 0, note_name, "last");
     RLRunLoopAddTimer(rl, first, kRLRunLoopDefaultMode);
     add_hand(date);
     RLRunLoopAddTimer(rl, last, kRLRunLoopDefaultMode);
@@ -230,7 +230,7 @@ static void set_past_dates(UNUSED RLRunLoopTimerRef timer, void *mode)
 }
 
 /* The timers wait for the next pass, in which a date counts no matter when it was set. */
-START_TEST(past_dates_that_a_callback_sets_count_in_the_next_pass)
+START_TEST(past_dates_set_in_a_callback_order_the_next_pass)
 {
     const RLRunLoopMode mode = _i ? OTHER : kRLRunLoopDefaultMode;
     RLRunLoopTimerRef setter = make_timer(0, 0, set_past_dates, (void *)mode);
@@ -260,7 +260,7 @@ static void set_and_run_other(RLRunLoopTimerRef timer, void *mode)
 }
 
 /* A nested run serves only its own mode; the rest waits for the pass after the outer one. */
-START_TEST(past_dates_that_a_callback_sets_count_in_a_run_nested_in_it)
+START_TEST(past_dates_set_in_a_callback_order_a_nested_run)
 {
     RLRunLoopTimerRef setter = make_timer(0, 0, set_and_run_other, (void *)(_i ? OTHER : kRLRunLoopDefaultMode));
     make_hand(HUGE_VAL);
@@ -283,7 +283,7 @@ static int next_of_crowd;
 static void count_in_order(UNUSED RLRunLoopTimerRef timer, void *info) { require((intptr_t)info == next_of_crowd++); }
 
 /* Each step takes logarithmic time: if it took linear time, this would take minutes. */
-START_TEST(a_hundred_thousand_of_one_date_keep_their_order)
+START_TEST(a_hundred_thousand_timers_of_one_date_keep_their_order)
 {
     RLAbsoluteTime date = RLAbsoluteTimeGetCurrent() - 1;
     for (intptr_t i = 0; i < SCALED(CROWD); i++) {
@@ -338,7 +338,7 @@ static void leave_game(struct player *player)
     player->timer = NULL;
 }
 
-static void meddle_by_chance(struct player *player)
+static void change_in_callback(struct player *player)
 {
     bool has_turn = player->timer && player->modes & current_mode && player->date != NEVER;
     switch (has_turn ? draw(12) : -1) {
@@ -362,7 +362,7 @@ static void play(UNUSED RLRunLoopTimerRef timer, void *info)
     require(player - players == expected_player());
     leave_game(player);
     for (int i = draw(4); i > 0; i--)
-        meddle_by_chance(&players[draw(playing)]);
+        change_in_callback(&players[draw(playing)]);
     if (depth < 3 && draw(30) == 0) {
         depth++;
         poll_mode(current_mode == IN_OTHER ? OTHER : kRLRunLoopDefaultMode);
@@ -410,7 +410,7 @@ static void change_by_chance(struct player *player)
     }
 }
 
-START_TEST(random_timers_of_few_dates_agree_with_a_list)
+START_TEST(random_timers_of_few_dates_agree_with_a_sorted_list)
 {
     first_date = RLAbsoluteTimeGetCurrent() - 1000;
     chance = (unsigned)_i;
@@ -434,17 +434,17 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("timer-order");
     TCase *tcase = add_case(suite, "order", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_loop_test(tcase, timers_of_one_date_are_called_as_they_were_added, 0, 3);
-    tcase_add_test(tcase, what_counts_is_when_they_were_added_not_when_they_were_made);
+    tcase_add_loop_test(tcase, timers_of_one_date_are_called_in_the_order_added, 0, 3);
+    tcase_add_test(tcase, timers_of_one_date_are_ordered_by_addition_not_creation);
     tcase_add_test(tcase, all_kinds_of_timers_share_one_order);
     tcase_add_loop_test(tcase, timers_of_different_modes_share_one_order, 0, 2);
-    tcase_add_test(tcase, a_timer_that_is_set_to_the_date_of_others_comes_after_them);
-    tcase_add_test(tcase, timers_that_repeat_keep_their_order);
-    tcase_add_test(tcase, a_date_set_in_the_own_callback_counts_from_then_on);
-    tcase_add_test(tcase, the_order_survives_what_callbacks_do);
-    tcase_add_loop_test(tcase, past_dates_that_a_callback_sets_count_in_the_next_pass, 0, 2);
-    tcase_add_loop_test(tcase, past_dates_that_a_callback_sets_count_in_a_run_nested_in_it, 0, 2);
-    tcase_add_test(tcase, a_hundred_thousand_of_one_date_keep_their_order);
-    tcase_add_loop_test(tcase, random_timers_of_few_dates_agree_with_a_list, 0, 8);
+    tcase_add_test(tcase, a_timer_set_to_the_date_of_others_is_called_after_them);
+    tcase_add_test(tcase, repeating_timers_of_one_date_keep_their_order);
+    tcase_add_test(tcase, a_date_set_in_a_timers_own_callback_is_ordered_by_when_it_was_set);
+    tcase_add_test(tcase, the_order_of_timers_survives_changes_made_by_callbacks);
+    tcase_add_loop_test(tcase, past_dates_set_in_a_callback_order_the_next_pass, 0, 2);
+    tcase_add_loop_test(tcase, past_dates_set_in_a_callback_order_a_nested_run, 0, 2);
+    tcase_add_test(tcase, a_hundred_thousand_timers_of_one_date_keep_their_order);
+    tcase_add_loop_test(tcase, random_timers_of_few_dates_agree_with_a_sorted_list, 0, 8);
     return suite;
 }

@@ -403,7 +403,7 @@ static void end_all(void)
         drop_source(sources[i].ref);
 }
 
-START_TEST(random_timers_are_as_the_model_says)
+START_TEST(random_timers_agree_with_the_model)
 {
     random_state = (uint64_t)(_i + 1) * 7919 + 1;
     /* In the middle of a millisecond, when no timer is due. */
@@ -433,6 +433,6 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("timer-random");
     TCase *tcase = add_case(suite, "random", 20);
-    tcase_add_loop_test(tcase, random_timers_are_as_the_model_says, 0, SEEDS);
+    tcase_add_loop_test(tcase, random_timers_agree_with_the_model, 0, SEEDS);
     return suite;
 }

@@ -117,7 +117,7 @@ static void make_one(struct life *life)
         put(&slots[draw(SLOTS)], timer);
 }
 
-static void *meddle(void *info)
+static void *use_timers(void *info)
 {
     int number = (int)(intptr_t)info;
     chance = (unsigned)number;
@@ -138,7 +138,7 @@ START_TEST(timers_live_as_long_as_loops_and_clients_need_them)
     require(pthread_barrier_init(&barrier, NULL, THREADS) == 0);
     for (int i = 0; i < SLOTS; i++)
         require(pthread_mutex_init(&slots[i].mutex, NULL) == 0);
-    on_threads(THREADS, meddle);
+    on_threads(THREADS, use_timers);
     for (int i = 0; i < SLOTS; i++)
         put(&slots[i], NULL);
     for (int i = 0; i < LOOPS; i++)
@@ -177,7 +177,7 @@ static void keep(RLRunLoopTimerRef timer, void *info)
     *(RLRunLoopTimerRef *)info = (RLRunLoopTimerRef)RLRetain(timer);
 }
 
-START_TEST(a_timer_can_be_retained_in_its_call_while_a_thread_releases_it)
+START_TEST(a_timer_can_be_retained_in_its_callback_while_a_thread_releases_it)
 {
     pthread_t thread;
     RLRunLoopTimerRef kept = NULL;
@@ -201,6 +201,6 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("timer-threads");
     TCase *tcase = add_case(suite, "threads", 60);
     tcase_add_test(tcase, timers_live_as_long_as_loops_and_clients_need_them);
-    tcase_add_test(tcase, a_timer_can_be_retained_in_its_call_while_a_thread_releases_it);
+    tcase_add_test(tcase, a_timer_can_be_retained_in_its_callback_while_a_thread_releases_it);
     return suite;
 }

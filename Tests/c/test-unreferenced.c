@@ -28,7 +28,7 @@ static RLRunLoopTimerRef add_timer(RLTimeInterval delay, RLTimeInterval interval
     return timer;
 }
 
-START_TEST(alone_in_a_mode_they_are_not_called)
+START_TEST(unreferenced_items_alone_in_a_mode_are_not_called)
 {
     atomic_int performed = 0, fired = 0;
     RLRunLoopSourceRef source = add_source(count_perform, &performed, kRLRunLoopDefaultMode);
@@ -51,7 +51,7 @@ START_TEST(alone_in_a_mode_they_are_not_called)
 END_TEST
 
 /* A one-shot timer of the simplest kind ends the run; the repeating timer has been called by then. */
-START_TEST(they_are_called_while_something_else_keeps_the_run_going)
+START_TEST(unreferenced_items_are_called_while_another_item_keeps_the_run_going)
 {
     atomic_int ticks = 0, last = 0, performed = 0;
     RLRunLoopSourceRef source = add_source(count_perform, &performed, kRLRunLoopDefaultMode);
@@ -76,7 +76,7 @@ static void unreference_timer(RLRunLoopTimerRef timer, UNUSED void *info)
     RLRunLoopTimerSetKeepsModeRunning(timer, 0);
 }
 
-START_TEST(a_callback_may_end_its_run_by_it)
+START_TEST(a_callback_may_end_its_run_by_unreferencing_its_item)
 {
     static RLRunLoopSourceRef source;
     source = add_source(unreference_source, &source, kRLRunLoopDefaultMode);
@@ -93,7 +93,7 @@ START_TEST(a_callback_may_end_its_run_by_it)
 END_TEST
 
 /* The counts stay correct while items are added to modes, removed, fire, and are changed at any point in between. */
-START_TEST(every_mode_counts_what_is_in_it)
+START_TEST(every_mode_counts_its_referenced_items)
 {
     RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, count_timer, NULL);
@@ -129,7 +129,7 @@ START_TEST(every_mode_counts_what_is_in_it)
 END_TEST
 
 /* A mode that becomes common receives unreferenced items as well. */
-START_TEST(a_mode_that_becomes_common_has_them)
+START_TEST(a_mode_that_becomes_common_receives_unreferenced_items)
 {
     RLRunLoopSourceRef source = make_source(0, do_nothing, NULL);
     RLRunLoopSourceSetKeepsModeRunning(source, 0);
@@ -148,7 +148,7 @@ static void run_inner(void *info)
     atomic_fetch_add((atomic_int *)info, 1);
 }
 
-START_TEST(a_nested_run_ends_alone)
+START_TEST(a_nested_run_with_only_unreferenced_items_ends)
 {
     atomic_int ran = 0, fired = 0;
     RLRunLoopSourceRef source = add_source(run_inner, &ran, kRLRunLoopDefaultMode);
@@ -185,7 +185,7 @@ static void *sleep_with_source(void *info)
 }
 
 /* Each loop counts the source separately. */
-START_TEST(a_source_of_several_loops_ends_the_runs_of_all)
+START_TEST(unreferencing_a_source_of_several_loops_ends_all_their_runs)
 {
     enum { LOOPS = 3 };
     struct sleeper sleepers[LOOPS];
@@ -237,7 +237,7 @@ static void *toggle(UNUSED void *info)
 }
 
 /* Two threads change items that a third one adds, removes and runs. In the end the count of each mode is correct. */
-START_TEST(threads_that_change_it_at_a_time_agree)
+START_TEST(counts_are_correct_after_threads_change_the_setting_concurrently)
 {
     shared = make_source(0, do_nothing, NULL);
     shared_timer = make_timer(RLAbsoluteTimeGetCurrent() + 1e6, 0, count_timer, NULL);
@@ -275,7 +275,7 @@ START_TEST(threads_that_change_it_at_a_time_agree)
 END_TEST
 
 /* The setting moves with an item to another loop. */
-START_TEST(an_item_takes_it_along_into_another_loop)
+START_TEST(an_unreferenced_item_stays_unreferenced_in_another_loop)
 {
     struct looper looper;
     atomic_int fired = 0;
@@ -309,7 +309,7 @@ static void *make_it_keep(void *info)
 }
 
 /* A host waits for a mode that is empty, and must be notified when the mode is not empty anymore. */
-START_TEST(a_host_hears_of_a_mode_that_is_filled_by_it)
+START_TEST(a_host_is_notified_when_referencing_an_item_fills_the_mode)
 {
     atomic_int performed = 0;
     RLRunLoopSourceRef source = add_source(count_perform, &performed, kRLRunLoopDefaultMode);
@@ -334,7 +334,7 @@ static void look_in_child(UNUSED void *info)
     child_assert(!is_empty(kRLRunLoopDefaultMode));
 }
 
-START_TEST(in_the_child_of_a_fork_it_is_as_before)
+START_TEST(an_unreferenced_item_stays_unreferenced_in_the_child_of_a_fork)
 {
     shared = add_source(do_nothing, NULL, kRLRunLoopDefaultMode);
     RLRunLoopSourceSetKeepsModeRunning(shared, 0);
@@ -343,7 +343,7 @@ START_TEST(in_the_child_of_a_fork_it_is_as_before)
 }
 END_TEST
 
-START_TEST(misuse_is_reported)
+START_TEST(misuse_of_keeps_mode_running_is_reported)
 {
     RLRunLoopTimerRef timer = make_timer(0, 0, count_timer, NULL);
     RLRunLoopSourceSetKeepsModeRunning((RLRunLoopSourceRef)timer, 0);
@@ -359,17 +359,17 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("unreferenced");
     TCase *tcase = add_case(suite, "unreferenced", 20);
     tcase_add_checked_fixture(tcase, use_current_loop, NULL);
-    tcase_add_test(tcase, alone_in_a_mode_they_are_not_called);
-    tcase_add_test(tcase, they_are_called_while_something_else_keeps_the_run_going);
-    tcase_add_test(tcase, a_callback_may_end_its_run_by_it);
-    tcase_add_test(tcase, every_mode_counts_what_is_in_it);
-    tcase_add_test(tcase, a_mode_that_becomes_common_has_them);
-    tcase_add_test(tcase, a_nested_run_ends_alone);
-    tcase_add_loop_test(tcase, a_source_of_several_loops_ends_the_runs_of_all, 0, 2);
-    tcase_add_test(tcase, threads_that_change_it_at_a_time_agree);
-    tcase_add_test(tcase, an_item_takes_it_along_into_another_loop);
-    tcase_add_test(tcase, a_host_hears_of_a_mode_that_is_filled_by_it);
-    tcase_add_test(tcase, in_the_child_of_a_fork_it_is_as_before);
-    tcase_add_test(tcase, misuse_is_reported);
+    tcase_add_test(tcase, unreferenced_items_alone_in_a_mode_are_not_called);
+    tcase_add_test(tcase, unreferenced_items_are_called_while_another_item_keeps_the_run_going);
+    tcase_add_test(tcase, a_callback_may_end_its_run_by_unreferencing_its_item);
+    tcase_add_test(tcase, every_mode_counts_its_referenced_items);
+    tcase_add_test(tcase, a_mode_that_becomes_common_receives_unreferenced_items);
+    tcase_add_test(tcase, a_nested_run_with_only_unreferenced_items_ends);
+    tcase_add_loop_test(tcase, unreferencing_a_source_of_several_loops_ends_all_their_runs, 0, 2);
+    tcase_add_test(tcase, counts_are_correct_after_threads_change_the_setting_concurrently);
+    tcase_add_test(tcase, an_unreferenced_item_stays_unreferenced_in_another_loop);
+    tcase_add_test(tcase, a_host_is_notified_when_referencing_an_item_fills_the_mode);
+    tcase_add_test(tcase, an_unreferenced_item_stays_unreferenced_in_the_child_of_a_fork);
+    tcase_add_test(tcase, misuse_of_keeps_mode_running_is_reported);
     return suite;
 }

@@ -21,7 +21,7 @@ static void assert_words(RLArrayRef array, const char *expected)
     ck_assert_str_eq(words, expected);
 }
 
-START_TEST(an_array_changes)
+START_TEST(a_mutable_array_can_be_changed)
 {
     RLMutableArrayRef array = ARRAY("a", "b", "c", "d");
     RLArrayInsertValueAtIndex(array, 4, RLSTR("e"));
@@ -59,7 +59,7 @@ START_TEST(an_immutable_array_is_its_own_copy)
 }
 END_TEST
 
-START_TEST(modes_may_come_in_an_array_that_changes_later)
+START_TEST(modes_may_be_passed_in_an_array_that_changes_later)
 {
     RLMutableArrayRef modes = RLArrayCreateMutable(NULL, 0, &kRLTypeArrayCallBacks);
     atomic_int performed = 0;
@@ -78,7 +78,7 @@ START_TEST(modes_may_come_in_an_array_that_changes_later)
 }
 END_TEST
 
-START_TEST(modes_may_come_in_an_array_that_does_not_hold_them)
+START_TEST(modes_may_be_passed_in_an_array_that_does_not_retain_them)
 {
     RLRunLoopRef rl = RLRunLoopGetCurrent();
     atomic_int performed = 0;
@@ -169,7 +169,7 @@ static void add_up(const void *key, const void *value, void *context)
     *(long *)context += (long)key * 1000 + (long)value;
 }
 
-START_TEST(a_dictionary_holds_a_hundred_thousand)
+START_TEST(a_dictionary_holds_a_hundred_thousand_entries)
 {
     RLMutableDictionaryRef dictionary = RLDictionaryCreateMutable(NULL, 0, NULL, NULL);
     for (long i = 0; i < SCALED(100000); i++)
@@ -216,68 +216,68 @@ START_TEST(a_dictionary_is_copied_and_compared)
 END_TEST
 
 /* A client must not do this in a callback, but nothing except the contents may suffer. */
-static RLMutableSetRef spoiled;
-static RLBoolean spoil(const void *one, const void *other)
+static RLMutableSetRef changing_set;
+static RLBoolean change_set(const void *one, const void *other)
 {
     (void)one, (void)other;
-    RLSetRemoveAllValues(spoiled);
+    RLSetRemoveAllValues(changing_set);
     return 0;
 }
 static RLHashCode same_hash(const void *value UNUSED) { return 1; }
 
-START_TEST(callbacks_that_change_their_set_harm_nothing)
+START_TEST(callbacks_may_change_their_set)
 {
-    RLSetCallBacks callbacks = {.equal = spoil, .hash = same_hash};
-    spoiled = RLSetCreateMutable(NULL, 0, &callbacks);
+    RLSetCallBacks callbacks = {.equal = change_set, .hash = same_hash};
+    changing_set = RLSetCreateMutable(NULL, 0, &callbacks);
     for (long i = 1; i < 100; i++)
-        RLSetAddValue(spoiled, (const void *)i);
-    ck_assert(!RLSetContainsValue(spoiled, (const void *)1000L));
-    RLRelease(spoiled);
+        RLSetAddValue(changing_set, (const void *)i);
+    ck_assert(!RLSetContainsValue(changing_set, (const void *)1000L));
+    RLRelease(changing_set);
 }
 END_TEST
 
-static RLMutableArrayRef meddled;
-static bool is_meddling;
+static RLMutableArrayRef changing_array;
+static bool is_changing;
 static const void *grow_and_retain(RLAllocatorRef allocator, const void *value)
 {
     (void)allocator;
-    if (is_meddling) {
-        is_meddling = false;
+    if (is_changing) {
+        is_changing = false;
         for (int i = 0; i < 1000; i++)
-            RLArrayAppendValue(meddled, value);
+            RLArrayAppendValue(changing_array, value);
     }
     return value;
 }
 
 /* What is copied is read from memory that the callback frees. */
-START_TEST(callbacks_that_change_the_array_they_are_copied_from_harm_nothing)
+START_TEST(callbacks_may_change_the_array_that_is_being_copied)
 {
     const RLArrayCallBacks callbacks = {.retain = grow_and_retain};
     const void *values[] = {"a", "b", "c"};
     for (int way = 0; way < 4; way++) {
         RLMutableArrayRef copy = NULL;
-        meddled = RLArrayCreateMutable(NULL, 0, &callbacks);
-        RLArrayReplaceValues(meddled, (RLRange){0, 0}, values, 3);
-        is_meddling = true;
+        changing_array = RLArrayCreateMutable(NULL, 0, &callbacks);
+        RLArrayReplaceValues(changing_array, (RLRange){0, 0}, values, 3);
+        is_changing = true;
         if (way == 0)
-            copy = (RLMutableArrayRef)RLArrayCreateCopy(NULL, meddled);
+            copy = (RLMutableArrayRef)RLArrayCreateCopy(NULL, changing_array);
         else if (way == 1)
-            copy = RLArrayCreateMutableCopy(NULL, 0, meddled);
+            copy = RLArrayCreateMutableCopy(NULL, 0, changing_array);
         else
-            RLArrayAppendArray(way == 2 ? meddled : (copy = RLArrayCreateMutable(NULL, 0, &callbacks)), meddled,
-                               (RLRange){0, 3});
-        ck_assert(!is_meddling);
-        ck_assert_int_ge(RLArrayGetCount(meddled), 1003);
+            RLArrayAppendArray(way == 2 ? changing_array : (copy = RLArrayCreateMutable(NULL, 0, &callbacks)),
+                               changing_array, (RLRange){0, 3});
+        ck_assert(!is_changing);
+        ck_assert_int_ge(RLArrayGetCount(changing_array), 1003);
         for (int i = 0; copy != NULL && i < 3; i++)
             ck_assert_ptr_eq(RLArrayGetValueAtIndex(copy, i), values[i]);
         if (copy != NULL)
             RLRelease(copy);
-        RLRelease(meddled);
+        RLRelease(changing_array);
     }
 }
 END_TEST
 
-START_TEST(what_is_not_mutable_is_not_changed)
+START_TEST(changing_an_immutable_collection_is_reported)
 {
     RLMutableArrayRef array = (RLMutableArrayRef)RLArrayCreate(NULL, NULL, 0, NULL);
     RLMutableSetRef set = (RLMutableSetRef)RLSetCreate(NULL, NULL, 0, NULL);
@@ -297,7 +297,7 @@ START_TEST(what_is_not_mutable_is_not_changed)
 }
 END_TEST
 
-START_TEST(places_outside_are_noticed)
+START_TEST(positions_out_of_bounds_are_reported)
 {
     RLMutableArrayRef array = ARRAY("a", "b");
     RLArrayInsertValueAtIndex(array, 3, RLSTR("x"));
@@ -323,7 +323,7 @@ START_TEST(places_outside_are_noticed)
 }
 END_TEST
 
-START_TEST(what_cannot_be_made_is_not)
+START_TEST(collections_that_cannot_be_created_are_null)
 {
     RLSetCallBacks of_version_1 = {.version = 1};
     RLDictionaryValueCallBacks values_of_version_2 = {.version = 2};
@@ -348,20 +348,20 @@ END_TEST
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("values-collections");
-    TCase *behaviour = add_case(suite, "behaviour", 20);
-    tcase_add_test(behaviour, an_array_changes);
+    TCase *behaviour = add_case(suite, "behavior", 20);
+    tcase_add_test(behaviour, a_mutable_array_can_be_changed);
     tcase_add_test(behaviour, an_immutable_array_is_its_own_copy);
-    tcase_add_test(behaviour, modes_may_come_in_an_array_that_changes_later);
-    tcase_add_test(behaviour, modes_may_come_in_an_array_that_does_not_hold_them);
+    tcase_add_test(behaviour, modes_may_be_passed_in_an_array_that_changes_later);
+    tcase_add_test(behaviour, modes_may_be_passed_in_an_array_that_does_not_retain_them);
     tcase_add_test(behaviour, an_array_is_sorted_and_searched);
     tcase_add_test(behaviour, a_set_has_each_value_once);
-    tcase_add_test(behaviour, a_dictionary_holds_a_hundred_thousand);
+    tcase_add_test(behaviour, a_dictionary_holds_a_hundred_thousand_entries);
     tcase_add_test(behaviour, a_dictionary_is_copied_and_compared);
-    tcase_add_test(behaviour, callbacks_that_change_their_set_harm_nothing);
-    tcase_add_test(behaviour, callbacks_that_change_the_array_they_are_copied_from_harm_nothing);
-    TCase *mistakes = add_case(suite, "mistakes", 10);
-    tcase_add_test(mistakes, what_is_not_mutable_is_not_changed);
-    tcase_add_test(mistakes, places_outside_are_noticed);
-    tcase_add_test(mistakes, what_cannot_be_made_is_not);
+    tcase_add_test(behaviour, callbacks_may_change_their_set);
+    tcase_add_test(behaviour, callbacks_may_change_the_array_that_is_being_copied);
+    TCase *mistakes = add_case(suite, "misuse", 10);
+    tcase_add_test(mistakes, changing_an_immutable_collection_is_reported);
+    tcase_add_test(mistakes, positions_out_of_bounds_are_reported);
+    tcase_add_test(mistakes, collections_that_cannot_be_created_are_null);
     return suite;
 }

@@ -3,7 +3,7 @@
 
 static RLStringRef cafe(void) { return RLStringCreateWithCString(NULL, "caf\xE9", kRLStringEncodingISOLatin1); }
 
-START_TEST(bytes_that_are_not_in_the_encoding_make_no_string)
+START_TEST(bytes_that_are_invalid_in_the_encoding_make_no_string)
 {
     const uint8_t half[] = {0xD8, 0x3D}, odd[] = {0, 'a', 0}, beyond[] = {0, 0x11, 0, 0};
     errno = 0;
@@ -44,7 +44,7 @@ START_TEST(half_of_a_surrogate_pair_exists_in_utf16_only)
 }
 END_TEST
 
-START_TEST(mistakes_are_reported)
+START_TEST(misuse_of_string_encodings_and_searches_is_reported)
 {
     RLIndex used = -1;
     uint8_t buffer[8];
@@ -72,9 +72,9 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("values: encodings");
     TCase *all = add_case(suite, "encodings", 10);
-    tcase_add_test(all, bytes_that_are_not_in_the_encoding_make_no_string);
+    tcase_add_test(all, bytes_that_are_invalid_in_the_encoding_make_no_string);
     tcase_add_test(all, a_buffer_receives_whole_characters_only);
     tcase_add_test(all, half_of_a_surrogate_pair_exists_in_utf16_only);
-    tcase_add_test(all, mistakes_are_reported);
+    tcase_add_test(all, misuse_of_string_encodings_and_searches_is_reported);
     return suite;
 }

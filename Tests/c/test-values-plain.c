@@ -1,7 +1,7 @@
 /* Checks mutable data, numbers, dates, formats, the remaining functions of strings, and the notification center. */
 #include "harness.h"
 
-START_TEST(data_changes)
+START_TEST(mutable_data_can_be_changed)
 {
     RLMutableDataRef data = RLDataCreateMutable(NULL, 4);
     RLDataAppendBytes(data, (const uint8_t *)"hello", 5);
@@ -27,7 +27,7 @@ START_TEST(data_changes)
 }
 END_TEST
 
-START_TEST(data_takes_or_borrows_a_block)
+START_TEST(data_may_own_or_borrow_its_bytes)
 {
     static const uint8_t lasting[] = "lasting";
     uint8_t *block = malloc(100);
@@ -44,7 +44,7 @@ START_TEST(data_takes_or_borrows_a_block)
 }
 END_TEST
 
-START_TEST(numbers_and_dates)
+START_TEST(numbers_and_dates_return_their_values)
 {
     int whole = 300, back = 0;
     double half = 0.5;
@@ -90,7 +90,7 @@ static RLStringRef format_with_list(RLStringRef format, ...)
     return string;
 }
 
-START_TEST(a_format_takes_all_of_a_long_string)
+START_TEST(a_format_includes_all_of_a_long_string)
 {
     enum { COUNT = 3001 };
     /* One byte, then two-byte characters: cut off at an even length, this is no valid string. */
@@ -109,7 +109,7 @@ START_TEST(a_format_takes_all_of_a_long_string)
 }
 END_TEST
 
-START_TEST(formats)
+START_TEST(formats_work_as_in_printf)
 {
     char expected[512];
     snprintf(expected, sizeof expected, "%-8s|%+.3e|%#x|%400d|%Lg|%hhd|%p", "left", 1234.5, 255, 7, 2.5L, 300,
@@ -134,7 +134,7 @@ START_TEST(formats)
 }
 END_TEST
 
-START_TEST(strings_have_parts)
+START_TEST(strings_can_be_examined_and_converted)
 {
     RLStringRef string = RLSTR("12.5 na\xC3\xAFve");
     ck_assert(RLStringHasPrefix(string, RLSTR("12.")) && !RLStringHasPrefix(string, RLSTR("2.")));
@@ -164,7 +164,7 @@ START_TEST(strings_have_parts)
 }
 END_TEST
 
-START_TEST(data_says_what_is_wrong)
+START_TEST(misuse_of_mutable_data_is_reported)
 {
     RLMutableDataRef fixed = (RLMutableDataRef)RLDataCreate(NULL, (const uint8_t *)"abc", 3);
     RLDataAppendBytes(fixed, (const uint8_t *)"d", 1);
@@ -191,8 +191,8 @@ END_TEST
 
 static RLNotificationCenterRef center;
 
-static void hear(RLNotificationCenterRef from, void *observer, RLNotificationName name, const void *object,
-                 RLDictionaryRef info)
+static void note_notification(RLNotificationCenterRef from, void *observer, RLNotificationName name, const void *object,
+                              RLDictionaryRef info)
 {
     ck_assert(from == center && (info == NULL || RLDictionaryGetCount(info) == 1));
     note(observer);
@@ -205,9 +205,9 @@ START_TEST(a_notification_reaches_the_observers_of_its_name)
 {
     center = RLNotificationCenterGetLocalCenter();
     ck_assert_uint_eq(RLGetTypeID(center), RLNotificationCenterGetTypeID());
-    RLNotificationCenterAddObserver(center, "one", hear, RLSTR("news"), NULL,
+    RLNotificationCenterAddObserver(center, "one", note_notification, RLSTR("news"), NULL,
                                     RLNotificationSuspensionBehaviorDeliverImmediately);
-    RLNotificationCenterAddObserver(center, "two", hear, NULL, "thing", 0);
+    RLNotificationCenterAddObserver(center, "two", note_notification, NULL, "thing", 0);
     const void *key = RLSTR("key");
     RLDictionaryRef info = RLDictionaryCreate(NULL, &key, &key, 1, NULL, NULL);
     RLNotificationCenterPostNotification(center, RLSTR("news"), "thing", info, 1);
@@ -229,14 +229,14 @@ START_TEST(a_notification_reaches_the_observers_of_its_name)
 }
 END_TEST
 
-static atomic_int heard;
+static atomic_int news_count;
 static void count_news(RLNotificationCenterRef from UNUSED, void *observer UNUSED, RLNotificationName name UNUSED,
                        const void *object UNUSED, RLDictionaryRef info UNUSED)
 {
-    heard++;
+    news_count++;
 }
 
-static void *come_and_go(void *info)
+static void *add_and_remove_observers(void *info)
 {
     for (int i = 0; i < SCALED(2000); i++) {
         RLNotificationCenterAddObserver(center, info, count_news, RLSTR("news"), NULL, 0);
@@ -246,25 +246,25 @@ static void *come_and_go(void *info)
     return NULL;
 }
 
-START_TEST(threads_come_go_and_post_at_once)
+START_TEST(threads_may_add_remove_and_notify_observers_at_once)
 {
     center = RLNotificationCenterGetLocalCenter();
-    on_threads(4, come_and_go);
-    ck_assert_int_ge(heard, 4 * SCALED(2000));
-    int before = heard;
+    on_threads(4, add_and_remove_observers);
+    ck_assert_int_ge(news_count, 4 * SCALED(2000));
+    int before = news_count;
     RLNotificationCenterPostNotification(center, RLSTR("news"), NULL, NULL, 1);
-    ck_assert_int_eq(heard, before);
+    ck_assert_int_eq(news_count, before);
 }
 END_TEST
 
 static void post_in_child(void *info UNUSED)
 {
-    int before = heard;
+    int before = news_count;
     RLNotificationCenterPostNotification(center, RLSTR("news"), NULL, NULL, 1);
-    child_assert(heard == before + 1);
+    child_assert(news_count == before + 1);
 }
 
-START_TEST(a_child_of_fork_has_the_observers)
+START_TEST(the_child_of_a_fork_keeps_the_notification_observers)
 {
     center = RLNotificationCenterGetLocalCenter();
     RLNotificationCenterAddObserver(center, NULL, count_news, NULL, NULL, 0);
@@ -288,17 +288,17 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("values-plain");
     TCase *values = add_case(suite, "values", 10);
-    tcase_add_test(values, data_changes);
-    tcase_add_test(values, data_takes_or_borrows_a_block);
-    tcase_add_test(values, numbers_and_dates);
-    tcase_add_test(values, a_format_takes_all_of_a_long_string);
-    tcase_add_test(values, formats);
-    tcase_add_test(values, strings_have_parts);
-    tcase_add_test(values, data_says_what_is_wrong);
+    tcase_add_test(values, mutable_data_can_be_changed);
+    tcase_add_test(values, data_may_own_or_borrow_its_bytes);
+    tcase_add_test(values, numbers_and_dates_return_their_values);
+    tcase_add_test(values, a_format_includes_all_of_a_long_string);
+    tcase_add_test(values, formats_work_as_in_printf);
+    tcase_add_test(values, strings_can_be_examined_and_converted);
+    tcase_add_test(values, misuse_of_mutable_data_is_reported);
     TCase *notifications = add_case(suite, "notifications", 30);
     tcase_add_test(notifications, a_notification_reaches_the_observers_of_its_name);
-    tcase_add_test(notifications, threads_come_go_and_post_at_once);
-    tcase_add_test(notifications, a_child_of_fork_has_the_observers);
+    tcase_add_test(notifications, threads_may_add_remove_and_notify_observers_at_once);
+    tcase_add_test(notifications, the_child_of_a_fork_keeps_the_notification_observers);
     tcase_add_test(notifications, without_libdispatch_the_main_queue_is_not_served);
     return suite;
 }

@@ -92,7 +92,7 @@ START_TEST(strings_are_compared_by_code_point)
 END_TEST
 
 /* CF computes with 64 bits, so there the strings of the second pair are equal, too. */
-START_TEST(numbers_in_strings_have_any_length)
+START_TEST(numeric_comparison_handles_numbers_of_any_length)
 {
     static const char *const pairs[][2] = {{"x18446744073709551615", "x18446744073709551616"},
                                            {"0", "18446744073709551616"},
@@ -118,7 +118,7 @@ START_TEST(a_string_copies_its_characters)
 }
 END_TEST
 
-START_TEST(equal_constants_are_one_object)
+START_TEST(equal_constant_strings_are_one_object)
 {
     char text[] = "interned";
     RLStringRef made = string(text);
@@ -142,7 +142,7 @@ static void *intern_many(void *info)
     return NULL;
 }
 
-START_TEST(four_threads_intern_the_same_objects)
+START_TEST(four_threads_intern_the_same_strings)
 {
     pthread_t threads[4];
     for (int i = 0; i < 4; i++)
@@ -166,9 +166,9 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, bytes_that_are_not_utf8_make_no_string);
     tcase_add_test(tcase, strings_of_bytes_may_hold_zeros);
     tcase_add_test(tcase, strings_are_compared_by_code_point);
-    tcase_add_test(tcase, numbers_in_strings_have_any_length);
+    tcase_add_test(tcase, numeric_comparison_handles_numbers_of_any_length);
     tcase_add_test(tcase, a_string_copies_its_characters);
-    tcase_add_test(tcase, equal_constants_are_one_object);
-    tcase_add_test(tcase, four_threads_intern_the_same_objects);
+    tcase_add_test(tcase, equal_constant_strings_are_one_object);
+    tcase_add_test(tcase, four_threads_intern_the_same_strings);
     return suite;
 }

@@ -1,7 +1,7 @@
 /* Checks objects, data and arrays as any client sees them. Misuse is in test-misuse-*.c. */
 #include "harness.h"
 
-START_TEST(the_library_returns_its_version) { ck_assert_int_eq(RLGetVersion(), RL_VERSION); }
+START_TEST(the_version_function_matches_the_header) { ck_assert_int_eq(RLGetVersion(), RL_VERSION); }
 END_TEST
 
 START_TEST(the_clock_counts_from_2001)
@@ -56,7 +56,7 @@ START_TEST(retain_and_release_are_counted)
 }
 END_TEST
 
-START_TEST(constants_are_immortal)
+START_TEST(constant_strings_are_immortal)
 {
     RLStringRef constants[] = {kRLRunLoopDefaultMode, RLSTR("a constant")};
     for (int i = 0; i < 2; i++) {
@@ -78,7 +78,7 @@ static void *retain_often(void *info)
     return NULL;
 }
 
-START_TEST(counts_are_exact_under_four_threads)
+START_TEST(reference_counts_are_exact_under_four_threads)
 {
     RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"abc", 3);
     pthread_t threads[4];
@@ -119,7 +119,7 @@ START_TEST(data_is_a_copy_that_compares_by_bytes)
 }
 END_TEST
 
-START_TEST(arrays_keep_their_values_by_their_callbacks)
+START_TEST(arrays_retain_and_compare_values_through_their_callbacks)
 {
     RLStringRef one = string("one"), two = string("two"), two_again = string("two");
     const void *values[] = {one, two};
@@ -163,7 +163,7 @@ static void array_release(UNUSED RLAllocatorRef allocator, const void *value)
 }
 static RLBoolean array_equal(const void *one, const void *other) { return strcmp(one, other) == 0; }
 
-START_TEST(arrays_call_callbacks_of_the_clients_own)
+START_TEST(arrays_call_the_clients_callbacks)
 {
     char text[] = "bc";
     const void *values[] = {"abc", "abc", "abc"};
@@ -180,7 +180,7 @@ END_TEST
 
 static RLStringRef describe_info(const void *info) { return string(info); }
 
-START_TEST(descriptions_name_the_kind_and_ask_the_context)
+START_TEST(descriptions_name_the_type_and_include_that_of_the_context)
 {
     RLRunLoopTimerContext context = {.info = "a very special info", .copyDescription = describe_info};
     RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, 0, 0, 0, 0, count_timer, &context);
@@ -193,7 +193,7 @@ START_TEST(descriptions_name_the_kind_and_ask_the_context)
 }
 END_TEST
 
-START_TEST(a_timer_that_is_not_armed_is_described_as_that)
+START_TEST(a_timer_that_is_not_armed_is_described_as_never_due)
 {
     RLRunLoopTimerRef never = make_timer(HUGE_VAL, 0, count_timer, NULL);
     RLRunLoopTimerRef waiting = RLRunLoopTimerCreateRearmable(NULL, count_timer, NULL);
@@ -220,7 +220,7 @@ static RLStringRef describe_at_length(const void *info)
     return string(text);
 }
 
-START_TEST(a_description_is_not_cut_off_in_a_character)
+START_TEST(a_description_is_not_truncated_within_a_character)
 {
     RLRunLoopSourceContext context = {.copyDescription = describe_at_length};
     for (RLIndex order = 5; order <= 50; order += 45) { /* one digit, then two, so that the text begins a byte later */
@@ -265,7 +265,7 @@ static RLStringRef describe_a_loop_with(int modes, int sources)
 }
 
 /* A number or an address that is cut off would be a wrong one. */
-START_TEST(a_description_of_a_loop_has_whole_items_and_says_how_many_are_left_out)
+START_TEST(a_description_of_a_loop_has_whole_items_and_counts_those_omitted)
 {
     RLStringRef description = describe_a_loop_with(3, 40);
     const char *text = RLStringGetCStringPtr(description, kRLStringEncodingUTF8), *rest = text;
@@ -286,7 +286,7 @@ START_TEST(a_description_of_a_loop_has_whole_items_and_says_how_many_are_left_ou
 }
 END_TEST
 
-START_TEST(a_description_of_a_loop_says_how_many_modes_are_left_out)
+START_TEST(a_description_of_a_loop_counts_the_modes_omitted)
 {
     RLStringRef description = describe_a_loop_with(100, 1);
     const char *text = RLStringGetCStringPtr(description, kRLStringEncodingUTF8), *last = text;
@@ -304,19 +304,19 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("values");
     TCase *tcase = add_case(suite, "values", 20);
-    tcase_add_test(tcase, a_timer_that_is_not_armed_is_described_as_that);
-    tcase_add_test(tcase, a_description_of_a_loop_has_whole_items_and_says_how_many_are_left_out);
-    tcase_add_test(tcase, a_description_of_a_loop_says_how_many_modes_are_left_out);
-    tcase_add_test(tcase, the_library_returns_its_version);
+    tcase_add_test(tcase, a_timer_that_is_not_armed_is_described_as_never_due);
+    tcase_add_test(tcase, a_description_of_a_loop_has_whole_items_and_counts_those_omitted);
+    tcase_add_test(tcase, a_description_of_a_loop_counts_the_modes_omitted);
+    tcase_add_test(tcase, the_version_function_matches_the_header);
     tcase_add_test(tcase, the_clock_counts_from_2001);
     tcase_add_test(tcase, every_kind_of_object_has_its_own_type);
     tcase_add_test(tcase, retain_and_release_are_counted);
-    tcase_add_test(tcase, constants_are_immortal);
-    tcase_add_test(tcase, counts_are_exact_under_four_threads);
+    tcase_add_test(tcase, constant_strings_are_immortal);
+    tcase_add_test(tcase, reference_counts_are_exact_under_four_threads);
     tcase_add_test(tcase, data_is_a_copy_that_compares_by_bytes);
-    tcase_add_test(tcase, arrays_keep_their_values_by_their_callbacks);
-    tcase_add_test(tcase, arrays_call_callbacks_of_the_clients_own);
-    tcase_add_test(tcase, descriptions_name_the_kind_and_ask_the_context);
-    tcase_add_test(tcase, a_description_is_not_cut_off_in_a_character);
+    tcase_add_test(tcase, arrays_retain_and_compare_values_through_their_callbacks);
+    tcase_add_test(tcase, arrays_call_the_clients_callbacks);
+    tcase_add_test(tcase, descriptions_name_the_type_and_include_that_of_the_context);
+    tcase_add_test(tcase, a_description_is_not_truncated_within_a_character);
     return suite;
 }

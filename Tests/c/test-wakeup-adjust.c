@@ -66,7 +66,7 @@ static atomic_int fired;
 
 static void add_a_timer(void *timer) { RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode); }
 
-START_TEST(a_timer_added_on_the_way_to_sleep_is_on_time)
+START_TEST(a_timer_added_while_the_loop_goes_to_sleep_is_on_time)
 {
     RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent(), 0, stop_by_timer, &fired);
     ck_assert(!overslept(add_a_timer, (void *)timer));
@@ -80,7 +80,10 @@ static void delay_a_stop(void *info)
     require(RLRunLoopPerformFunctionAfterDelay(rl, kRLRunLoopDefaultMode, stop_current, info, 0.001));
 }
 
-START_TEST(a_delayed_function_added_on_the_way_to_sleep_is_on_time) { ck_assert(!overslept(delay_a_stop, NULL)); }
+START_TEST(a_delayed_function_added_while_the_loop_goes_to_sleep_is_on_time)
+{
+    ck_assert(!overslept(delay_a_stop, NULL));
+}
 END_TEST
 
 /* -- Descriptors -- */
@@ -101,7 +104,7 @@ static void add_a_source(void *source)
     require(write(ends[1], "x", 1) == 1);
 }
 
-START_TEST(a_descriptor_added_on_the_way_to_sleep_is_watched)
+START_TEST(a_descriptor_added_while_the_loop_goes_to_sleep_is_watched)
 {
     make_pipe(ends);
     RLRunLoopSourceRef source = make_port_source(0, port, read_and_stop, NULL);
@@ -149,7 +152,7 @@ static void *adjust_and_stop(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(timers_far_away_make_no_pass_of_a_loop_asleep_on_descriptors)
+START_TEST(timers_in_the_far_future_cause_no_pass_of_a_loop_asleep_in_epoll)
 {
     atomic_int passes = 0;
     struct watch watch = {0};
@@ -173,9 +176,9 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("wakeup-adjust");
     TCase *tcase = add_case(suite, "adjust", 60);
-    tcase_add_test(tcase, a_timer_added_on_the_way_to_sleep_is_on_time);
-    tcase_add_test(tcase, a_delayed_function_added_on_the_way_to_sleep_is_on_time);
-    tcase_add_test(tcase, a_descriptor_added_on_the_way_to_sleep_is_watched);
-    tcase_add_test(tcase, timers_far_away_make_no_pass_of_a_loop_asleep_on_descriptors);
+    tcase_add_test(tcase, a_timer_added_while_the_loop_goes_to_sleep_is_on_time);
+    tcase_add_test(tcase, a_delayed_function_added_while_the_loop_goes_to_sleep_is_on_time);
+    tcase_add_test(tcase, a_descriptor_added_while_the_loop_goes_to_sleep_is_watched);
+    tcase_add_test(tcase, timers_in_the_far_future_cause_no_pass_of_a_loop_asleep_in_epoll);
     return suite;
 }

@@ -70,7 +70,7 @@ static bool wake_late_by(int steps)
     return was_held_up;
 }
 
-START_TEST(a_wakeup_held_up_anywhere_does_not_keep_the_thread_from_ending)
+START_TEST(a_waker_held_up_anywhere_does_not_keep_the_thread_from_exiting)
 {
     gate_init(&ready);
     gate_init(&proceed);
@@ -93,7 +93,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("wakeup-late");
     TCase *tcase UNUSED = add_case(suite, "late", 30);
 #if defined(__x86_64__) && !SANITIZED
-    tcase_add_test(tcase, a_wakeup_held_up_anywhere_does_not_keep_the_thread_from_ending);
+    tcase_add_test(tcase, a_waker_held_up_anywhere_does_not_keep_the_thread_from_exiting);
 #endif
     return suite;
 }
