@@ -12,7 +12,7 @@
 
 static const char *awaited = "";
 static int is_awaited;
-static void say(const char *name, const char *what)
+static void send_text(const char *name, const char *what)
 {
     char words[300];
     snprintf(words, sizeof words, "%s%s%s", name, *what ? " " : "", what);
@@ -28,11 +28,11 @@ static void changed(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent 
         if (strcmp(name, "end") == 0)
             RLRunLoopStop(RLRunLoopGetCurrent());
         else if ((events[i].flags & kRLFileWatchNotWatched) != 0)
-            say(name, strerrorname_np(events[i].error));
+            send_text(name, strerrorname_np(events[i].error));
         else if ((events[i].flags & kRLFileWatchMustScan) != 0)
-            say(name, "scan");
+            send_text(name, "scan");
         else if ((events[i].flags & kRLFileWatchCreated) != 0)
-            say(name, "");
+            send_text(name, "");
     }
 }
 

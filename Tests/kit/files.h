@@ -69,7 +69,7 @@ static UNUSED void overflow_queue(const char *one, const char *other, int limit)
 
 /* The recorded events, as `-dir/name`: + created, - removed, > renamed (old>new), * modified, @ attributes, !
  * closed, ? must scan, # not watched, ~ root changed, ^ unmounted. The path of a directory ends with a slash. */
-struct told {
+struct record {
     RLFileWatchRef object;
     char words[16384];
     int calls, error;
@@ -89,17 +89,17 @@ static UNUSED const char *relative(const char *path)
 static UNUSED void write_down(UNUSED RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)
 {
     static const char signs[] = "+->*@!??????????";
-    struct told *told = info;
-    told->calls++;
+    struct record *record = info;
+    record->calls++;
     for (RLIndex i = 0; i < count; i++) {
         const RLFileWatchEvent *event = &events[i];
-        atomic_fetch_add(&told->events, 1);
-        if (told->until != NULL && strcmp(event->path, told->until) == 0)
+        atomic_fetch_add(&record->events, 1);
+        if (record->until != NULL && strcmp(event->path, record->until) == 0)
             RLRunLoopStop(RLRunLoopGetCurrent());
-        if ((event->flags & told->ignored) != 0 && (event->flags & ~(told->ignored | kRLFileWatchIsDirectory)) == 0)
+        if ((event->flags & record->ignored) != 0 && (event->flags & ~(record->ignored | kRLFileWatchIsDirectory)) == 0)
             continue;
-        size_t length = strlen(told->words);
-        char *end = told->words + length;
+        size_t length = strlen(record->words);
+        char *end = record->words + length;
         if (length > 0)
             *end++ = ' ';
         for (int bit = 0; bit < 6; bit++)
@@ -109,7 +109,7 @@ static UNUSED void write_down(UNUSED RLFileWatchRef watch, RLIndex count, const 
             *end++ = '?';
         if ((event->flags & kRLFileWatchNotWatched) != 0) {
             *end++ = '#';
-            told->error = event->error;
+            record->error = event->error;
         }
         if ((event->flags & kRLFileWatchRootChanged) != 0)
             *end++ = '~';
@@ -118,16 +118,16 @@ static UNUSED void write_down(UNUSED RLFileWatchRef watch, RLIndex count, const 
         if (event->oldPath != NULL)
             end += sprintf(end, "%s>", relative(event->oldPath));
         sprintf(end, "%s%s", relative(event->path), (event->flags & kRLFileWatchIsDirectory) != 0 ? "/" : "");
-        require(strlen(told->words) + 1200 < sizeof told->words);
+        require(strlen(record->words) + 1200 < sizeof record->words);
     }
 }
 
 /* Watches `base` in the default mode of this thread's loop. */
-static UNUSED void watch_base(struct told *told, RLTimeInterval latency, RLOptionFlags flags)
+static UNUSED void watch_base(struct record *record, RLTimeInterval latency, RLOptionFlags flags)
 {
     const char *paths[] = {base, NULL};
-    RLFileWatchContext context = {.info = told};
-    told->object = add(RLFileWatchCreate(NULL, paths, latency, flags, write_down, &context));
+    RLFileWatchContext context = {.info = record};
+    record->object = add(RLFileWatchCreate(NULL, paths, latency, flags, write_down, &context));
 }
 
 static UNUSED void forget_word(char *words, const char *word)
@@ -143,30 +143,30 @@ static UNUSED void forget_word(char *words, const char *word)
 }
 
 /* Runs until all events so far were reported: the last ones are those of a file that is created and removed here. */
-static UNUSED void await_all(struct told *told)
+static UNUSED void await_all(struct record *record)
 {
     char end[600];
     snprintf(end, sizeof end, "%s/end", base);
     int file = open(end, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
     require(file >= 0 && close(file) == 0 && unlink(end) == 0);
-    told->until = end;
-    while (strstr(told->words, "-end") == NULL)
+    record->until = end;
+    while (strstr(record->words, "-end") == NULL)
         require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0) == kRLRunLoopRunStopped);
-    told->until = NULL;
-    forget_word(told->words, "+end");
-    forget_word(told->words, "-end");
+    record->until = NULL;
+    forget_word(record->words, "+end");
+    forget_word(record->words, "-end");
 }
 
-#define assert_told(told, expected)                \
-    do {                                           \
-        await_all(told);                           \
-        ck_assert_str_eq((told)->words, expected); \
-        (told)->words[0] = 0;                      \
+#define assert_reported(record, expected)            \
+    do {                                             \
+        await_all(record);                           \
+        ck_assert_str_eq((record)->words, expected); \
+        (record)->words[0] = 0;                      \
     } while (0)
 
-static UNUSED void end_watch(struct told *told)
+static UNUSED void end_watch(struct record *record)
 {
-    RLRunLoopSourceInvalidate(told->object);
-    RLRelease(told->object);
+    RLRunLoopSourceInvalidate(record->object);
+    RLRelease(record->object);
 }
 #endif

@@ -5,7 +5,7 @@
 
 enum { count = 3 };
 static RLStreamGroupRef group;
-static struct ear ears[count];
+static struct spy spies[count];
 static int peers[count];
 
 static inline void make_members(void)
@@ -13,9 +13,9 @@ static inline void make_members(void)
     group = RLStreamGroupCreate(NULL);
     ck_assert_ptr_nonnull(group);
     for (int i = 0; i < count; i++) {
-        ears[i] = (struct ear){0};
-        peers[i] = listen_to_pair(&ears[i]);
-        ck_assert_int_eq(RLStreamGroupAdd(group, ears[i].stream), i + 1);
+        spies[i] = (struct spy){0};
+        peers[i] = spy_on_pair(&spies[i]);
+        ck_assert_int_eq(RLStreamGroupAdd(group, spies[i].stream), i + 1);
     }
 }
 
@@ -23,8 +23,8 @@ static inline void make_members(void)
 static inline void end_members(void)
 {
     for (int i = 0; i < count; i++) {
-        if (ears[i].stream != NULL)
-            end_ear(&ears[i]);
+        if (spies[i].stream != NULL)
+            end_spy(&spies[i]);
         close(peers[i]);
     }
     ck_assert_int_eq(RLStreamGroupGetCount(group), 0);

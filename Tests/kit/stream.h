@@ -8,89 +8,89 @@
 #include <sys/wait.h>
 
 /* A stream and the events it has reported: "(data)", O open, R room, E end, !ERRNO an error. */
-struct ear {
+struct spy {
     RLStreamRef stream;
-    char said[4096];
+    char seen[4096];
     size_t length;
     int calls;
     size_t bytes;
     RLStreamResult result; /* of the last error */
-    void (*action)(struct ear *ear, const RLStreamEvent *event);
+    void (*action)(struct spy *spy, const RLStreamEvent *event);
 };
 
-static inline void ear_notes(struct ear *ear, const char *bytes, size_t length)
+static inline void spy_notes(struct spy *spy, const char *bytes, size_t length)
 {
-    if (length > sizeof ear->said - 1 - ear->length)
-        length = sizeof ear->said - 1 - ear->length;
-    memcpy(ear->said + ear->length, bytes, length);
-    ear->length += length;
-    ear->said[ear->length] = 0;
+    if (length > sizeof spy->seen - 1 - spy->length)
+        length = sizeof spy->seen - 1 - spy->length;
+    memcpy(spy->seen + spy->length, bytes, length);
+    spy->length += length;
+    spy->seen[spy->length] = 0;
 }
 
-static inline void ear_hears(RLStreamRef stream, const RLStreamEvent *event, void *info)
+static inline void spy_callback(RLStreamRef stream, const RLStreamEvent *event, void *info)
 {
-    struct ear *ear = info;
-    require(ear->stream == NULL || stream == ear->stream);
+    struct spy *spy = info;
+    require(spy->stream == NULL || stream == spy->stream);
     require((event->bytes != NULL) == (event->length > 0));
     require((event->length > 0) == (event->type == kRLStreamEventHasBytesAvailable));
     require((event->result != 0) == (event->type == kRLStreamEventErrorOccurred) &&
             (event->error != 0) == (event->result != 0));
-    ear->calls++;
-    ear->bytes += (size_t)event->length;
+    spy->calls++;
+    spy->bytes += (size_t)event->length;
     switch (event->type) {
     case kRLStreamEventHasBytesAvailable:
-        ear_notes(ear, "(", 1);
-        ear_notes(ear, (const char *)event->bytes, (size_t)event->length);
-        ear_notes(ear, ")", 1);
+        spy_notes(spy, "(", 1);
+        spy_notes(spy, (const char *)event->bytes, (size_t)event->length);
+        spy_notes(spy, ")", 1);
         break;
     case kRLStreamEventOpenCompleted:
-        ear_notes(ear, "O", 1);
+        spy_notes(spy, "O", 1);
         break;
     case kRLStreamEventCanAcceptBytes:
-        ear_notes(ear, "R", 1);
+        spy_notes(spy, "R", 1);
         break;
     case kRLStreamEventEndEncountered:
-        ear_notes(ear, "E", 1);
+        spy_notes(spy, "E", 1);
         break;
     default:
         require(event->type == kRLStreamEventErrorOccurred);
-        ear->result = event->result;
-        ear_notes(ear, "!", 1);
+        spy->result = event->result;
+        spy_notes(spy, "!", 1);
         const char *name = event->error > 0 ? strerrorname_np(event->error) : "EAI";
-        ear_notes(ear, name, strlen(name));
+        spy_notes(spy, name, strlen(name));
     }
-    if (ear->action)
-        ear->action(ear, event);
+    if (spy->action)
+        spy->action(spy, event);
 }
 
-#define assert_said(ear, expected)               \
+#define assert_seen(spy, expected)               \
     do {                                         \
-        ck_assert_str_eq((ear)->said, expected); \
-        (ear)->said[0] = 0, (ear)->length = 0;   \
+        ck_assert_str_eq((spy)->seen, expected); \
+        (spy)->seen[0] = 0, (spy)->length = 0;   \
     } while (0)
 
 /* Creates a stream that owns the descriptor, in the default mode of this thread's loop. */
-static inline void listen_to(struct ear *ear, int fd)
+static inline void spy_on(struct spy *spy, int fd)
 {
-    RLStreamContext context = {.info = ear};
-    ear->stream = add(RLStreamCreate(NULL, fd, 1, ear_hears, &context));
+    RLStreamContext context = {.info = spy};
+    spy->stream = add(RLStreamCreate(NULL, fd, 1, spy_callback, &context));
 }
 
 /* Creates a stream on one end of a socket pair; returns the other end, which is non-blocking. */
-static inline int listen_to_pair(struct ear *ear)
+static inline int spy_on_pair(struct spy *spy)
 {
     int ends[2];
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     require(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
-    listen_to(ear, ends[0]);
+    spy_on(spy, ends[0]);
     return ends[1];
 }
 
-static inline void end_ear(struct ear *ear)
+static inline void end_spy(struct spy *spy)
 {
-    RLStreamClose(ear->stream);
-    RLRelease(ear->stream);
-    ear->stream = NULL;
+    RLStreamClose(spy->stream);
+    RLRelease(spy->stream);
+    spy->stream = NULL;
 }
 
 struct elsewhere {
@@ -106,12 +106,15 @@ static inline void *serve_here(void *info)
 }
 
 /* Serves the stream on the loop of another thread for some time. The thread has exited when this returns. */
-static inline void serve_elsewhere(struct ear *ear, double seconds)
+static inline void serve_elsewhere(struct spy *spy, double seconds)
 {
-    join_thread(start_thread(serve_here, &(struct elsewhere){ear->stream, seconds}));
+    join_thread(start_thread(serve_here, &(struct elsewhere){spy->stream, seconds}));
 }
 
-static inline void say(int fd, const char *text) { require(write(fd, text, strlen(text)) == (ssize_t)strlen(text)); }
+static inline void send_text(int fd, const char *text)
+{
+    require(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+}
 
 /* Returns everything that the stream has written so far. */
 static inline const char *take(int fd)

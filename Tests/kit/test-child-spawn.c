@@ -65,7 +65,7 @@ static void read_pipe(struct reader *reader, int descriptor)
     RLFileDescriptorEnableCallBacks(reader->object, kRLFileDescriptorReadCallBack);
 }
 
-START_TEST(pipes_to_and_from_a_program)
+START_TEST(a_program_can_be_spawned_with_pipes)
 {
     struct reader output = {0}, error = {0};
     RLChildSpawnOptions options = shell("read line; echo \"got $line\"; echo \"error\" >&2; exit 3");
@@ -94,7 +94,7 @@ START_TEST(pipes_to_and_from_a_program)
 }
 END_TEST
 
-START_TEST(pipes_that_are_not_wanted_are_closed_with_the_object)
+START_TEST(unused_pipes_are_closed_with_the_child_object)
 {
     RLChildSpawnOptions options = shell("exec cat");
     options.input = options.output = kRLChildPipe;
@@ -107,7 +107,7 @@ START_TEST(pipes_that_are_not_wanted_are_closed_with_the_object)
 }
 END_TEST
 
-START_TEST(error_goes_where_output_goes)
+START_TEST(standard_error_can_go_to_standard_output)
 {
     struct reader output = {0};
     RLChildSpawnOptions options = shell("echo one; echo two >&2; cat");
@@ -125,7 +125,7 @@ START_TEST(error_goes_where_output_goes)
 END_TEST
 
 /* This process closes its standard descriptors, so that all new descriptors get their numbers. */
-START_TEST(descriptors_of_any_number_are_put_in_their_places)
+START_TEST(overlapping_descriptor_numbers_are_passed_correctly)
 {
     struct reader reader = {0};
     int to[2], saved[3];
@@ -168,7 +168,7 @@ static void expect_output(RLChildSpawnOptions *options, const char *text)
     RLRelease(watcher.object);
 }
 
-START_TEST(directory_and_environment)
+START_TEST(a_program_can_be_given_a_directory_and_an_environment)
 {
     const char *environment[] = {"WORD=a word", "PATH=/nowhere", NULL},
                *arguments[] = {"other-name", "-c", "echo $0 $WORD; pwd", NULL};
@@ -182,7 +182,7 @@ START_TEST(directory_and_environment)
 END_TEST
 
 /* Except for the two signals that glibc reserves, which the child inherits unchanged. */
-START_TEST(no_signal_is_blocked_or_ignored)
+START_TEST(a_spawned_program_blocks_and_ignores_no_signal)
 {
     sigset_t all, before;
     RLChildSpawnOptions options =
@@ -197,7 +197,7 @@ START_TEST(no_signal_is_blocked_or_ignored)
 }
 END_TEST
 
-START_TEST(group_and_session)
+START_TEST(a_program_can_start_a_group_and_a_session)
 {
     RLChildSpawnOptions options = shell("read line");
     options.input = kRLChildPipe;
@@ -232,7 +232,7 @@ static void expect_failure(RLChildSpawnOptions *options, int error)
     ck_assert(waitpid(-1, NULL, WNOHANG) == -1 && errno == ECHILD);
 }
 
-START_TEST(what_cannot_be_started)
+START_TEST(errors_of_starting_a_program_are_returned)
 {
     RLChildSpawnOptions options = shell("");
     options.program = "/nowhere/program";
@@ -248,7 +248,7 @@ START_TEST(what_cannot_be_started)
 }
 END_TEST
 
-START_TEST(a_status_that_the_kernel_does_not_keep_is_lost)
+START_TEST(a_status_that_the_kernel_discards_is_reported_as_lost)
 {
     RLChildSpawnOptions options = shell("exit 1");
     signal(SIGCHLD, SIG_IGN);
@@ -265,7 +265,7 @@ START_TEST(a_status_that_the_kernel_does_not_keep_is_lost)
 }
 END_TEST
 
-START_TEST(without_descriptors_nothing_is_started)
+START_TEST(nothing_is_started_without_free_descriptors)
 {
     struct rlimit usual, low;
     RLChildSpawnOptions options = shell("exit 0");
@@ -311,7 +311,7 @@ static void spawn_nothing(void) { ck_assert_ptr_null(spawn(NULL)); }
 static void take_wrong_pipe(void) { ck_assert_ptr_null(RLChildCreatePipe(watcher.object, 3, NULL, NULL)); }
 #define SPAWN "runloop: RLChildCreateBySpawning: options: "
 
-START_TEST(wrong_options_are_reported)
+START_TEST(wrong_spawn_options_are_reported)
 {
     const RLChildSpawnOptions right = shell("exit 0");
     assert_reports(spawn_nothing, SPAWN "expected options, got NULL");
@@ -339,16 +339,16 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("child spawn");
     TCase *spawned = add_case(suite, "spawn", 30);
-    tcase_add_test(spawned, pipes_to_and_from_a_program);
-    tcase_add_test(spawned, pipes_that_are_not_wanted_are_closed_with_the_object);
-    tcase_add_test(spawned, error_goes_where_output_goes);
-    tcase_add_test(spawned, descriptors_of_any_number_are_put_in_their_places);
-    tcase_add_test(spawned, directory_and_environment);
-    tcase_add_test(spawned, no_signal_is_blocked_or_ignored);
-    tcase_add_test(spawned, group_and_session);
-    tcase_add_test(spawned, what_cannot_be_started);
-    tcase_add_test(spawned, a_status_that_the_kernel_does_not_keep_is_lost);
-    tcase_add_test(spawned, without_descriptors_nothing_is_started);
-    tcase_add_test(spawned, wrong_options_are_reported);
+    tcase_add_test(spawned, a_program_can_be_spawned_with_pipes);
+    tcase_add_test(spawned, unused_pipes_are_closed_with_the_child_object);
+    tcase_add_test(spawned, standard_error_can_go_to_standard_output);
+    tcase_add_test(spawned, overlapping_descriptor_numbers_are_passed_correctly);
+    tcase_add_test(spawned, a_program_can_be_given_a_directory_and_an_environment);
+    tcase_add_test(spawned, a_spawned_program_blocks_and_ignores_no_signal);
+    tcase_add_test(spawned, a_program_can_start_a_group_and_a_session);
+    tcase_add_test(spawned, errors_of_starting_a_program_are_returned);
+    tcase_add_test(spawned, a_status_that_the_kernel_discards_is_reported_as_lost);
+    tcase_add_test(spawned, nothing_is_started_without_free_descriptors);
+    tcase_add_test(spawned, wrong_spawn_options_are_reported);
     return suite;
 }

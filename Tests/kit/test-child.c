@@ -4,7 +4,7 @@
 
 static struct watcher watcher;
 
-START_TEST(the_end_of_a_child_is_a_call)
+START_TEST(the_exit_of_a_child_is_reported_once)
 {
     struct held held = start_held(7);
     watch_child(&watcher, held.process);
@@ -26,7 +26,7 @@ START_TEST(the_end_of_a_child_is_a_call)
 }
 END_TEST
 
-START_TEST(a_signal_is_an_end)
+START_TEST(a_child_killed_by_a_signal_is_reported)
 {
     struct held held = start_held(0);
     watch_child(&watcher, held.process);
@@ -41,7 +41,7 @@ START_TEST(a_signal_is_an_end)
 }
 END_TEST
 
-START_TEST(processor_time_is_known)
+START_TEST(the_status_of_a_child_includes_its_processor_time)
 {
     pid_t process = fork_child();
     if (process == 0) {
@@ -59,7 +59,7 @@ START_TEST(processor_time_is_known)
 }
 END_TEST
 
-START_TEST(a_child_that_ended_before_is_told_of)
+START_TEST(a_child_that_has_already_exited_is_reported)
 {
     struct held held = start_held(3);
     close(held.hold);
@@ -71,7 +71,7 @@ START_TEST(a_child_that_ended_before_is_told_of)
 }
 END_TEST
 
-START_TEST(only_the_child_is_waited_for)
+START_TEST(only_the_watched_child_is_reaped)
 {
     struct held other = start_held(1), ours = start_held(2);
     int status;
@@ -87,7 +87,7 @@ START_TEST(only_the_child_is_waited_for)
 }
 END_TEST
 
-START_TEST(an_object_that_is_gone_does_not_wait)
+START_TEST(a_released_object_does_not_reap_its_child)
 {
     struct held held = start_held(5);
     int status;
@@ -111,7 +111,7 @@ static void expect_lost(void)
     RLRelease(watcher.object);
 }
 
-START_TEST(a_status_that_another_has_taken_is_lost)
+START_TEST(a_status_that_was_reaped_elsewhere_is_reported_as_lost)
 {
     struct held held = start_held(1);
     watch_child(&watcher, held.process);
@@ -121,7 +121,7 @@ START_TEST(a_status_that_another_has_taken_is_lost)
 }
 END_TEST
 
-START_TEST(a_status_that_the_kernel_does_not_keep_is_lost)
+START_TEST(a_status_that_the_kernel_discards_is_reported_as_lost)
 {
     signal(SIGCHLD, SIG_IGN);
     struct held held = start_held(1);
@@ -138,7 +138,7 @@ static void *create_for_own_thread(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(what_is_no_child_of_ours_is_refused)
+START_TEST(a_process_that_is_not_a_child_is_refused)
 {
     errno = 0;
     ck_assert(RLChildCreate(NULL, getppid(), child_ended, NULL) == NULL && errno == ECHILD);
@@ -154,7 +154,7 @@ END_TEST
 /* -- Loops -- */
 
 enum { many = 100 };
-START_TEST(many_children_end_in_any_order)
+START_TEST(many_children_may_exit_in_any_order)
 {
     static struct watcher watchers[many];
     struct held held[many];
@@ -176,7 +176,7 @@ END_TEST
 static void release_object(struct watcher *released) { RLRelease(released->object); }
 static void run_nested(UNUSED struct watcher *outer) { RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0); }
 
-START_TEST(released_or_run_in_its_own_call)
+START_TEST(a_child_callback_may_release_its_object_or_run_the_loop)
 {
     struct held held[2] = {start_held(0), start_held(0)};
     struct watcher watchers[2] = {{.action = release_object}, {.action = run_nested}};
@@ -192,7 +192,7 @@ START_TEST(released_or_run_in_its_own_call)
 }
 END_TEST
 
-START_TEST(of_several_loops_one_calls)
+START_TEST(one_of_several_loops_reports_a_child)
 {
     for (int round = 0; round < SCALED(20); round++) {
         struct looper loopers[3] = {0};
@@ -221,7 +221,7 @@ static void *watch_on_a_thread(void *process)
     return NULL; /* the thread exits with the object in its loop */
 }
 
-START_TEST(the_end_of_a_thread_leaves_the_object)
+START_TEST(a_child_object_outlives_the_thread_of_its_loop)
 {
     struct held held = start_held(4);
     join_thread(start_thread(watch_on_a_thread, (void *)(intptr_t)held.process));
@@ -240,7 +240,7 @@ static void run_in_forked(UNUSED void *info)
     RLRelease(watcher.object);
 }
 
-START_TEST(the_child_of_a_fork_is_not_told)
+START_TEST(a_forked_process_is_not_notified_of_its_parents_child)
 {
     struct held held = start_held(6);
     watch_child(&watcher, held.process);
@@ -267,7 +267,7 @@ static RLSignalRef signal_object;
 static void ask_signal(void) { ck_assert(!RLChildSendSignal(signal_object, SIGTERM)); }
 static void ignore(UNUSED RLSignalRef signal, UNUSED const RLSignalInfo *information, UNUSED void *info) {}
 
-START_TEST(wrong_arguments_are_reported)
+START_TEST(wrong_arguments_of_child_functions_are_reported)
 {
     assert_reports(create_negative, "runloop: RLChildCreate: process: not positive");
     assert_reports(create_without_callout, "runloop: RLChildCreate: callout: expected a function, got NULL");
@@ -289,7 +289,7 @@ static void trace_child(struct held held, int ready)
     _exit(0);
 }
 
-START_TEST(an_end_that_a_tracer_holds_keeps_no_loop_busy)
+START_TEST(a_child_held_by_its_tracer_keeps_no_loop_busy)
 {
     struct held held = start_held(7);
     int ends[2];
@@ -323,22 +323,22 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("child");
     TCase *ends = add_case(suite, "ends", 30);
-    tcase_add_test(ends, the_end_of_a_child_is_a_call);
-    tcase_add_test(ends, an_end_that_a_tracer_holds_keeps_no_loop_busy);
-    tcase_add_test(ends, a_signal_is_an_end);
-    tcase_add_test(ends, processor_time_is_known);
-    tcase_add_test(ends, a_child_that_ended_before_is_told_of);
-    tcase_add_test(ends, only_the_child_is_waited_for);
-    tcase_add_test(ends, an_object_that_is_gone_does_not_wait);
-    tcase_add_test(ends, a_status_that_another_has_taken_is_lost);
-    tcase_add_test(ends, a_status_that_the_kernel_does_not_keep_is_lost);
-    tcase_add_test(ends, what_is_no_child_of_ours_is_refused);
+    tcase_add_test(ends, the_exit_of_a_child_is_reported_once);
+    tcase_add_test(ends, a_child_held_by_its_tracer_keeps_no_loop_busy);
+    tcase_add_test(ends, a_child_killed_by_a_signal_is_reported);
+    tcase_add_test(ends, the_status_of_a_child_includes_its_processor_time);
+    tcase_add_test(ends, a_child_that_has_already_exited_is_reported);
+    tcase_add_test(ends, only_the_watched_child_is_reaped);
+    tcase_add_test(ends, a_released_object_does_not_reap_its_child);
+    tcase_add_test(ends, a_status_that_was_reaped_elsewhere_is_reported_as_lost);
+    tcase_add_test(ends, a_status_that_the_kernel_discards_is_reported_as_lost);
+    tcase_add_test(ends, a_process_that_is_not_a_child_is_refused);
     TCase *loops = add_case(suite, "loops", 60);
-    tcase_add_test(loops, many_children_end_in_any_order);
-    tcase_add_test(loops, released_or_run_in_its_own_call);
-    tcase_add_test(loops, of_several_loops_one_calls);
-    tcase_add_test(loops, the_end_of_a_thread_leaves_the_object);
-    tcase_add_test(loops, the_child_of_a_fork_is_not_told);
-    tcase_add_test(loops, wrong_arguments_are_reported);
+    tcase_add_test(loops, many_children_may_exit_in_any_order);
+    tcase_add_test(loops, a_child_callback_may_release_its_object_or_run_the_loop);
+    tcase_add_test(loops, one_of_several_loops_reports_a_child);
+    tcase_add_test(loops, a_child_object_outlives_the_thread_of_its_loop);
+    tcase_add_test(loops, a_forked_process_is_not_notified_of_its_parents_child);
+    tcase_add_test(loops, wrong_arguments_of_child_functions_are_reported);
     return suite;
 }

@@ -5,12 +5,12 @@
 #include <sys/mount.h>
 #include <sys/syscall.h>
 
-static struct told told;
+static struct record record;
 
 static void set_up(void)
 {
     make_tree();
-    told = (struct told){.ignored = kRLFileWatchAttributes | kRLFileWatchClosed | kRLFileWatchModified};
+    record = (struct record){.ignored = kRLFileWatchAttributes | kRLFileWatchClosed | kRLFileWatchModified};
 }
 
 /* -- Directories that cannot be watched -- */
@@ -18,15 +18,15 @@ static void set_up(void)
 static void look_without_rights(UNUSED void *info)
 {
     require(chmod(base, 0755) == 0 && (geteuid() != 0 || seteuid(65534) == 0));
-    watch_base(&told, 0, 0);
+    watch_base(&record, 0, 0);
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1), kRLRunLoopRunHandledSource);
-    ck_assert_str_eq(told.words, "#closed/");
-    ck_assert_int_eq(told.error, EACCES);
+    ck_assert_str_eq(record.words, "#closed/");
+    ck_assert_int_eq(record.error, EACCES);
     const char *paths[] = {in_tree("closed"), NULL};
     ck_assert(RLFileWatchCreate(NULL, paths, 0, 0, write_down, NULL) == NULL && errno == EACCES);
     require(geteuid() != 65534 || seteuid(0) == 0);
     require(chmod(in_tree("closed"), 0755) == 0); /* has no effect until everything is read again */
-    RLRelease(told.object);
+    RLRelease(record.object);
 }
 
 static void look_without_searching(UNUSED void *info)
@@ -35,27 +35,27 @@ static void look_without_searching(UNUSED void *info)
     make_directory(in_tree("dir"));
     require(chmod(in_tree("dir"), 0444) == 0);
     const char *paths[] = {*(const char *)info != 0 ? in_tree("dir") : base, NULL};
-    RLFileWatchContext context = {.info = &told};
-    told.object = add(RLFileWatchCreate(NULL, paths, 0, 0, write_down, &context));
+    RLFileWatchContext context = {.info = &record};
+    record.object = add(RLFileWatchCreate(NULL, paths, 0, 0, write_down, &context));
     require(chmod(in_tree("dir"), 0755) == 0);
     make_directory(in_tree("dir/new"));
-    while (strstr(told.words, "file") == NULL) {
-        require(RLFileWatchGetWatchCount(told.object) > 0);
+    while (strstr(record.words, "file") == NULL) {
+        require(RLFileWatchGetWatchCount(record.object) > 0);
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1);
         write_file(in_tree("dir/new/file"), "x");
     }
-    ck_assert_str_eq(told.words, "+dir/new/ +dir/new/file");
-    RLRelease(told.object);
+    ck_assert_str_eq(record.words, "+dir/new/ +dir/new/file");
+    RLRelease(record.object);
 }
 
 /* The directory's parent (`..`) cannot be looked up until the directory's mode is changed. */
-START_TEST(a_directory_that_may_not_be_searched_is_watched)
+START_TEST(an_unsearchable_directory_is_watched)
 {
     ck_assert_int_eq(run_in_child(look_without_searching, _i == 0 ? "" : "root"), 0);
 }
 END_TEST
 
-START_TEST(a_directory_without_permission_is_told_once)
+START_TEST(an_unreadable_directory_is_reported_once)
 {
     make_directory(in_tree("closed"));
     require(chmod(in_tree("closed"), 0) == 0);
@@ -84,17 +84,17 @@ static void unmount_watched(UNUSED void *info)
     if (mount("files", in_tree("mounted"), "tmpfs", 0, NULL) != 0)
         _exit(77);
     make_directory(in_tree("mounted/above"));
-    watch_base(&told, 0, 0);
-    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
+    watch_base(&record, 0, 0);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 3);
     require(umount2(in_tree("mounted"), 0) == 0);
-    while (strstr(told.words, "below") == NULL)
+    while (strstr(record.words, "below") == NULL)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
-    ck_assert_str_eq(told.words, "^mounted/ +mounted/below/");
-    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
-    end_watch(&told);
+    ck_assert_str_eq(record.words, "^mounted/ +mounted/below/");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 3);
+    end_watch(&record);
 }
 
-START_TEST(a_file_system_that_is_unmounted_is_told)
+START_TEST(an_unmounted_file_system_is_reported)
 {
     make_directory(in_tree("mounted"));
     make_directory(in_tree("mounted/below"));
@@ -116,21 +116,21 @@ static void read_many(UNUSED void *info)
     make_directory(in_tree("many"));
     for (int i = 0; i < count; i++)
         make_directory(in_tree("many/%d", i));
-    watch_base(&told, 0, 0);
+    watch_base(&record, 0, 0);
     overflow_queue("a", "b", count);
     run_passes(); /* they end eventually */
-    ck_assert_str_eq(told.words, "+a +b ?./");
-    told.words[0] = 0;
-    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), count + 2);
+    ck_assert_str_eq(record.words, "+a +b ?./");
+    record.words[0] = 0;
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), count + 2);
     require(rename(in_tree("many"), outside) == 0);
     run_passes();
-    ck_assert_str_eq(told.words, "->many/");
-    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 1);
-    end_watch(&told);
+    ck_assert_str_eq(record.words, "->many/");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 1);
+    end_watch(&record);
 }
 
 /* Each watch that is removed adds an event to the kernel's queue. */
-START_TEST(more_directories_than_the_queue_has_room_for_are_read_again_once)
+START_TEST(more_directories_than_fit_into_the_queue_are_rescanned_once)
 {
     if (queue_limit() > 20000)
         return; /* an administrator has raised the limit */
@@ -145,19 +145,19 @@ static void mount_twice(void *info)
     become_root();
     if (mount(in_tree("x"), in_tree("%s", info), NULL, MS_BIND, NULL) != 0)
         _exit(77);
-    watch_base(&told, 0, 0);
-    while (strchr(told.words, '#') == NULL)
+    watch_base(&record, 0, 0);
+    while (strchr(record.words, '#') == NULL)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
-    ck_assert_int_eq(told.error, EEXIST);
-    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
-    told.words[0] = 0;
+    ck_assert_int_eq(record.error, EEXIST);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 3);
+    record.words[0] = 0;
     write_file(in_tree("x/file"), "x");
-    await_all(&told);
-    ck_assert_ptr_nonnull(strstr(told.words, "/file")); /* under one of its paths */
-    end_watch(&told);
+    await_all(&record);
+    ck_assert_ptr_nonnull(strstr(record.words, "/file")); /* under one of its paths */
+    end_watch(&record);
 }
 
-START_TEST(a_directory_that_is_mounted_at_two_places_is_told_at_one)
+START_TEST(a_directory_mounted_twice_is_reported_at_one_place)
 {
     make_directory(in_tree("x"));
     make_directory(in_tree("x/loop"));
@@ -179,26 +179,26 @@ static void watch_with_few(UNUSED void *info)
 {
     become_root();
     limit_watches("3");
-    watch_base(&told, 0, 0);
-    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 3);
+    watch_base(&record, 0, 0);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 3);
     make_directory(in_tree("d"));
-    assert_told(&told, "#c/ +d/ #d/");
-    ck_assert_int_eq(told.error, ENOSPC);
+    assert_reported(&record, "#c/ +d/ #d/");
+    ck_assert_int_eq(record.error, ENOSPC);
     const char *paths[] = {base, NULL};
     ck_assert(RLFileWatchCreate(NULL, paths, 0, 0, write_down, NULL) == NULL && errno == ENOSPC);
     limit_watches("100");
     require(rename(in_tree("c"), in_tree("e")) == 0 && rename(in_tree("d"), in_tree("f")) == 0);
-    assert_told(&told, "c>e/ d>f/ ?e/");
-    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 5);
+    assert_reported(&record, "c>e/ d>f/ ?e/");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 5);
     limit_watches("1"); /* the exchanged directories cannot be watched */
     require(syscall(SYS_renameat2, AT_FDCWD, in_tree("e"), AT_FDCWD, in_tree("f"), RENAME_EXCHANGE) == 0);
-    await_all(&told);
-    ck_assert_ptr_nonnull(strstr(told.words, "?e/ #e/"));
-    ck_assert_ptr_nonnull(strstr(told.words, "?f/ #f/"));
-    end_watch(&told);
+    await_all(&record);
+    ck_assert_ptr_nonnull(strstr(record.words, "?e/ #e/"));
+    ck_assert_ptr_nonnull(strstr(record.words, "?f/ #f/"));
+    end_watch(&record);
 }
 
-START_TEST(a_user_without_watches_left_is_told_and_goes_on_with_more)
+START_TEST(running_out_of_watches_is_reported_and_watching_resumes_with_more)
 {
     make_directory(in_tree("a"));
     make_directory(in_tree("a/b"));
@@ -217,7 +217,7 @@ static void invalidate_and_release(RLFileWatchRef watch, RLIndex count, const RL
     note(count > 0 && strstr(events[0].path, "/a") != NULL ? info : "?");
 }
 
-START_TEST(the_object_may_be_released_in_its_call)
+START_TEST(a_file_watch_may_be_released_in_its_callback)
 {
     const char *paths[] = {base, NULL};
     struct lifetime life = {0};
@@ -240,7 +240,7 @@ END_TEST
 
 static void run_again(RLFileWatchRef watch, RLIndex count, const RLFileWatchEvent *events, void *info)
 {
-    struct told *outer = info;
+    struct record *outer = info;
     write_down(watch, count, events, info);
     if (outer->calls == 1) {
         write_file(in_tree("b"), "x");
@@ -250,15 +250,15 @@ static void run_again(RLFileWatchRef watch, RLIndex count, const RLFileWatchEven
     }
 }
 
-START_TEST(the_call_may_run_the_loop)
+START_TEST(a_file_watch_callback_may_run_the_loop)
 {
     const char *paths[] = {base, NULL};
-    RLFileWatchContext context = {.info = &told};
-    told.object = add(RLFileWatchCreate(NULL, paths, 0, 0, run_again, &context));
+    RLFileWatchContext context = {.info = &record};
+    record.object = add(RLFileWatchCreate(NULL, paths, 0, 0, run_again, &context));
     write_file(in_tree("a"), "x");
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1), kRLRunLoopRunHandledSource);
-    ck_assert_int_eq(told.calls, 2);
-    end_watch(&told);
+    ck_assert_int_eq(record.calls, 2);
+    end_watch(&record);
 }
 END_TEST
 
@@ -274,7 +274,7 @@ static void *run_until_ended(void *info)
     return info;
 }
 
-START_TEST(the_call_may_end_its_thread)
+START_TEST(a_file_watch_callback_may_end_its_thread)
 {
     const char *paths[] = {base, NULL};
     RLFileWatchRef watch = RLFileWatchCreate(NULL, paths, 0, 0, end_thread, NULL);
@@ -293,7 +293,7 @@ static void count_created(UNUSED RLFileWatchRef watch, RLIndex count, const RLFi
             atomic_fetch_add((atomic_int *)info, 1);
 }
 
-START_TEST(each_event_is_told_in_one_of_several_loops)
+START_TEST(each_file_event_is_reported_in_one_of_several_loops)
 {
     enum { FILES = 300 };
     atomic_int created = 0;
@@ -325,20 +325,20 @@ END_TEST
 
 static void look_in_child(UNUSED void *info)
 {
-    ck_assert_int_eq(RLFileWatchGetWatchCount(told.object), 0);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 0);
     write_file(in_tree("a"), "x");
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
-    ck_assert(!RLRunLoopSourceIsValid(told.object));
-    ck_assert_int_eq(told.calls, 0);
-    RLRelease(told.object);
+    ck_assert(!RLRunLoopSourceIsValid(record.object));
+    ck_assert_int_eq(record.calls, 0);
+    RLRelease(record.object);
 }
 
-START_TEST(events_are_the_parents_after_fork)
+START_TEST(file_events_after_a_fork_are_reported_to_the_parent)
 {
-    watch_base(&told, 0, 0);
+    watch_base(&record, 0, 0);
     ck_assert_int_eq(run_in_child(look_in_child, NULL), 0);
-    assert_told(&told, "+a");
-    end_watch(&told);
+    assert_reported(&record, "+a");
+    end_watch(&record);
 }
 END_TEST
 
@@ -353,7 +353,7 @@ static void with_negative_latency(void) { ck_assert(!RLFileWatchCreate(NULL, roo
 static void with_unknown_flag(void) { ck_assert(!RLFileWatchCreate(NULL, root_path, 0, 4, write_down, NULL)); }
 static void without_function(void) { ck_assert(!RLFileWatchCreate(NULL, root_path, 0, 0, NULL, NULL)); }
 
-START_TEST(mistakes_are_reported)
+START_TEST(misuse_of_file_watches_is_reported)
 {
     assert_reports(without_paths, "runloop: RLFileWatchCreate: paths: NULL, empty, or contains an empty path");
     assert_reports(with_no_path, "runloop: RLFileWatchCreate: paths: NULL, empty, or contains an empty path");
@@ -376,17 +376,17 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("file-watch-life");
     TCase *tcase = add_case(suite, "file-watch", 60);
     tcase_add_checked_fixture(tcase, set_up, drop_tree);
-    tcase_add_test(tcase, a_directory_without_permission_is_told_once);
-    tcase_add_test(tcase, a_file_system_that_is_unmounted_is_told);
-    tcase_add_test(tcase, more_directories_than_the_queue_has_room_for_are_read_again_once);
-    tcase_add_loop_test(tcase, a_directory_that_is_mounted_at_two_places_is_told_at_one, 0, 2);
-    tcase_add_test(tcase, a_user_without_watches_left_is_told_and_goes_on_with_more);
-    tcase_add_loop_test(tcase, a_directory_that_may_not_be_searched_is_watched, 0, 2);
-    tcase_add_test(tcase, the_object_may_be_released_in_its_call);
-    tcase_add_test(tcase, the_call_may_run_the_loop);
-    tcase_add_test(tcase, the_call_may_end_its_thread);
-    tcase_add_loop_test(tcase, each_event_is_told_in_one_of_several_loops, 0, 2);
-    tcase_add_test(tcase, events_are_the_parents_after_fork);
-    tcase_add_test(tcase, mistakes_are_reported);
+    tcase_add_test(tcase, an_unreadable_directory_is_reported_once);
+    tcase_add_test(tcase, an_unmounted_file_system_is_reported);
+    tcase_add_test(tcase, more_directories_than_fit_into_the_queue_are_rescanned_once);
+    tcase_add_loop_test(tcase, a_directory_mounted_twice_is_reported_at_one_place, 0, 2);
+    tcase_add_test(tcase, running_out_of_watches_is_reported_and_watching_resumes_with_more);
+    tcase_add_loop_test(tcase, an_unsearchable_directory_is_watched, 0, 2);
+    tcase_add_test(tcase, a_file_watch_may_be_released_in_its_callback);
+    tcase_add_test(tcase, a_file_watch_callback_may_run_the_loop);
+    tcase_add_test(tcase, a_file_watch_callback_may_end_its_thread);
+    tcase_add_loop_test(tcase, each_file_event_is_reported_in_one_of_several_loops, 0, 2);
+    tcase_add_test(tcase, file_events_after_a_fork_are_reported_to_the_parent);
+    tcase_add_test(tcase, misuse_of_file_watches_is_reported);
     return suite;
 }

@@ -82,13 +82,13 @@ static void set_dirty(const char *path)
 }
 
 /* Translates an event's path to one relative to the base. The path of the link stands for `b`. */
-static void translate(char *path, const char *told)
+static void translate(char *path, const char *record)
 {
     size_t length = strlen(root_link);
-    if (has_roots && strncmp(told, root_link, length) == 0)
-        sprintf(path, "b%s", told + length);
+    if (has_roots && strncmp(record, root_link, length) == 0)
+        sprintf(path, "b%s", record + length);
     else
-        strcpy(path, relative(told));
+        strcpy(path, relative(record));
 }
 
 static void apply(const RLFileWatchEvent *event)
@@ -352,7 +352,7 @@ static void run_while(pid_t process, int pipe)
     ck_assert_int_eq(status, 0);
 }
 
-START_TEST(the_events_make_what_is_there)
+START_TEST(random_file_events_reproduce_the_tree)
 {
     make_tree();
     exchanges = (_i & 1) != 0;
@@ -405,6 +405,6 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("file-watch-random");
     TCase *tcase = add_case(suite, "random", 60);
     const char *rounds = getenv("RL_SEEDS");
-    tcase_add_loop_test(tcase, the_events_make_what_is_there, 0, rounds ? atoi(rounds) : 12);
+    tcase_add_loop_test(tcase, random_file_events_reproduce_the_tree, 0, rounds ? atoi(rounds) : 12);
     return suite;
 }

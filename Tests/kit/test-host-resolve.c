@@ -90,7 +90,7 @@ static void run_until_finished(void)
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 0), kRLRunLoopRunFinished);
 }
 
-START_TEST(addresses_of_a_host)
+START_TEST(resolving_a_host_returns_its_addresses)
 {
     struct query queries[2] = {0};
     struct sockaddr_in *four = (struct sockaddr_in *)&queries[0].first;
@@ -109,7 +109,7 @@ START_TEST(addresses_of_a_host)
 }
 END_TEST
 
-START_TEST(hints_are_those_of_getaddrinfo)
+START_TEST(hints_are_passed_to_getaddrinfo)
 {
     struct query queries[2] = {0};
     struct addrinfo hints = {.ai_family = AF_INET6, .ai_flags = AI_PASSIVE};
@@ -125,7 +125,7 @@ START_TEST(hints_are_those_of_getaddrinfo)
 }
 END_TEST
 
-START_TEST(what_is_not_known_is_an_error)
+START_TEST(an_unknown_host_or_service_is_an_error)
 {
     struct query query = {0};
     ask(&query, "no.such.host", "80", NULL, HUGE_VAL);
@@ -140,7 +140,7 @@ START_TEST(what_is_not_known_is_an_error)
 }
 END_TEST
 
-START_TEST(the_time_may_be_over_while_it_is_asked)
+START_TEST(a_lookup_may_time_out_while_it_runs)
 {
     struct query query = {0};
     must_wait = true;
@@ -156,7 +156,7 @@ START_TEST(the_time_may_be_over_while_it_is_asked)
 }
 END_TEST
 
-START_TEST(the_time_may_be_over_before_it_is_asked)
+START_TEST(a_lookup_may_time_out_before_it_runs)
 {
     struct query queries[2] = {0};
     must_wait = true;
@@ -177,7 +177,7 @@ START_TEST(the_time_may_be_over_before_it_is_asked)
 }
 END_TEST
 
-START_TEST(the_answer_ends_the_time_limit)
+START_TEST(an_answer_ends_the_time_limit)
 {
     struct query query = {0};
     ask(&query, "127.0.0.1", NULL, NULL, 3600);
@@ -187,7 +187,7 @@ START_TEST(the_answer_ends_the_time_limit)
 }
 END_TEST
 
-START_TEST(a_cancelled_one_is_not_called)
+START_TEST(a_cancelled_lookup_does_not_call_back)
 {
     struct query queries[2] = {0};
     must_wait = true;
@@ -206,7 +206,7 @@ START_TEST(a_cancelled_one_is_not_called)
 }
 END_TEST
 
-START_TEST(the_time_limit_follows_the_object)
+START_TEST(the_time_limit_follows_a_lookup_to_other_modes)
 {
     struct query query = {0};
     RLRunLoopMode other = RLSTR("other");
@@ -234,7 +234,7 @@ static void *ask_on_a_thread(void *info)
     return NULL; /* the thread exits with the object and its timer in its loop */
 }
 
-START_TEST(the_end_of_a_thread_leaves_the_object)
+START_TEST(a_lookup_outlives_the_thread_of_its_loop)
 {
     struct query query = {0};
     join_thread(start_thread(ask_on_a_thread, &query));
@@ -245,7 +245,7 @@ START_TEST(the_end_of_a_thread_leaves_the_object)
 }
 END_TEST
 
-START_TEST(added_and_invalidated_at_once)
+START_TEST(a_lookup_may_be_invalidated_while_it_is_added)
 {
     struct query query = {0};
     query.object = to_invalidate = RLHostResolveCreate(NULL, "127.0.0.1", NULL, NULL, 3600, resolved, NULL);
@@ -279,7 +279,7 @@ START_TEST(info_is_retained_until_the_object_is_freed)
 END_TEST
 
 /* The time limit counts in each loop that has the object, from when the object was added to the first one. */
-START_TEST(every_loop_keeps_the_time)
+START_TEST(the_time_limit_counts_in_every_loop)
 {
     struct looper looper;
     struct query query = {0};
@@ -315,7 +315,7 @@ static void *add_and_remove(void *info)
     return NULL;
 }
 
-START_TEST(threads_that_add_and_remove_it_leave_nothing)
+START_TEST(threads_that_add_and_remove_a_lookup_leak_nothing)
 {
     RLWorkContext context = {0, &life, lifetime_retain, lifetime_release, NULL};
     struct looper looper;
@@ -343,7 +343,7 @@ static void create_version(void)
 }
 #define CREATE "runloop: RLHostResolveCreate: "
 
-START_TEST(wrong_arguments_are_reported)
+START_TEST(wrong_arguments_of_host_resolve_create_are_reported)
 {
     assert_reports(create_nothing, CREATE "host: NULL, as is service");
     assert_reports(create_nan, CREATE "timeout: not a number");
@@ -357,19 +357,19 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("host resolve");
     TCase *all = add_case(suite, "host resolve", 30);
     tcase_add_checked_fixture(all, set_up, tear_down);
-    tcase_add_test(all, addresses_of_a_host);
-    tcase_add_test(all, hints_are_those_of_getaddrinfo);
-    tcase_add_test(all, what_is_not_known_is_an_error);
-    tcase_add_test(all, the_time_may_be_over_while_it_is_asked);
-    tcase_add_test(all, the_time_may_be_over_before_it_is_asked);
-    tcase_add_test(all, the_answer_ends_the_time_limit);
-    tcase_add_test(all, a_cancelled_one_is_not_called);
-    tcase_add_test(all, the_time_limit_follows_the_object);
-    tcase_add_test(all, every_loop_keeps_the_time);
-    tcase_add_test(all, threads_that_add_and_remove_it_leave_nothing);
-    tcase_add_test(all, the_end_of_a_thread_leaves_the_object);
-    tcase_add_test(all, added_and_invalidated_at_once);
+    tcase_add_test(all, resolving_a_host_returns_its_addresses);
+    tcase_add_test(all, hints_are_passed_to_getaddrinfo);
+    tcase_add_test(all, an_unknown_host_or_service_is_an_error);
+    tcase_add_test(all, a_lookup_may_time_out_while_it_runs);
+    tcase_add_test(all, a_lookup_may_time_out_before_it_runs);
+    tcase_add_test(all, an_answer_ends_the_time_limit);
+    tcase_add_test(all, a_cancelled_lookup_does_not_call_back);
+    tcase_add_test(all, the_time_limit_follows_a_lookup_to_other_modes);
+    tcase_add_test(all, the_time_limit_counts_in_every_loop);
+    tcase_add_test(all, threads_that_add_and_remove_a_lookup_leak_nothing);
+    tcase_add_test(all, a_lookup_outlives_the_thread_of_its_loop);
+    tcase_add_test(all, a_lookup_may_be_invalidated_while_it_is_added);
     tcase_add_test(all, info_is_retained_until_the_object_is_freed);
-    tcase_add_test(all, wrong_arguments_are_reported);
+    tcase_add_test(all, wrong_arguments_of_host_resolve_create_are_reported);
     return suite;
 }

@@ -58,7 +58,7 @@ static void assert_accepts(int client)
     close(client);
 }
 
-START_TEST(tcp_of_both_families)
+START_TEST(listeners_accept_ipv4_and_ipv6)
 {
     static const char *const hosts[] = {NULL, "127.0.0.1", "::1", "localhost"};
     for (int i = 0; i < 4; i++) {
@@ -96,7 +96,7 @@ START_TEST(tcp_of_both_families)
 END_TEST
 
 /* Strings that are no valid port, although getaddrinfo() would turn each of them into one. */
-START_TEST(ports_that_there_are_not)
+START_TEST(impossible_port_numbers_are_refused)
 {
     static const char *const services[] = {"65536", "70000", "4294967376", "18446744073709551696",
                                            "-1",    "+8085", " 8085",      ""};
@@ -107,7 +107,7 @@ START_TEST(ports_that_there_are_not)
 }
 END_TEST
 
-START_TEST(paths)
+START_TEST(listeners_claim_and_free_unix_socket_paths)
 {
     char directory[OWN_DIRECTORY_SIZE], path[OWN_DIRECTORY_SIZE + 8], other[OWN_DIRECTORY_SIZE + 8];
     make_own_directory(directory);
@@ -145,7 +145,7 @@ START_TEST(paths)
 }
 END_TEST
 
-START_TEST(a_socket_of_the_program_s)
+START_TEST(a_listener_can_use_the_programs_socket)
 {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     require(listen(fd, 1) == 0);
@@ -186,7 +186,7 @@ static void take_turn(UNUSED void *info)
         RLRunLoopSourceSignal(other);
 }
 
-START_TEST(others_have_their_turn)
+START_TEST(a_busy_listener_does_not_starve_other_sources)
 {
     listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, keep_it, NULL));
     connect_clients(50);
@@ -203,7 +203,7 @@ START_TEST(others_have_their_turn)
 }
 END_TEST
 
-START_TEST(it_is_disabled_and_enabled)
+START_TEST(a_listener_can_be_disabled_and_enabled)
 {
     listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, keep_it, NULL));
     ck_assert(RLListenerIsEnabled(listener));
@@ -226,7 +226,7 @@ static void disable(RLListenerRef l, int descriptor, void *info)
     keep_it(l, descriptor, info);
     RLListenerSetEnabled(l, 0);
 }
-START_TEST(it_is_disabled_in_a_call)
+START_TEST(a_listener_can_be_disabled_in_its_callback)
 {
     listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, disable, NULL));
     connect_clients(3);
@@ -243,7 +243,7 @@ END_TEST
 
 /* -- Shortages ----------------------------------------------------------------------------------------------------- */
 
-START_TEST(no_descriptor_is_left)
+START_TEST(a_listener_out_of_descriptors_does_not_spin_and_recovers)
 {
     listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, keep_it, NULL));
     connect_clients(2);
@@ -301,7 +301,7 @@ static void end_in_call(RLListenerRef l, int descriptor, UNUSED void *info)
     }
 }
 
-START_TEST(it_ends_in_a_call)
+START_TEST(a_listener_may_be_closed_or_released_in_its_callback)
 {
     RLListenerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
@@ -324,7 +324,7 @@ START_TEST(it_ends_in_a_call)
 }
 END_TEST
 
-START_TEST(it_is_closed_while_the_loop_alone_keeps_it)
+START_TEST(closing_a_listener_that_only_the_loop_retains_frees_it)
 {
     RLListenerContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     listener = add(RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, keep_it, &context));
@@ -350,7 +350,7 @@ static void *serve_clients(void *shared)
     return NULL;
 }
 
-START_TEST(two_loops_share_it)
+START_TEST(two_loops_share_a_listener)
 {
     listener = RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, take_one, NULL);
     pthread_t threads[2] = {start_thread(serve_clients, listener), start_thread(serve_clients, listener)};
@@ -371,7 +371,7 @@ static void accept_in_child(UNUSED void *info)
     end_listener();
 }
 
-START_TEST(the_child_of_a_fork_goes_on)
+START_TEST(a_listener_works_in_the_child_of_a_fork)
 {
     char directory[OWN_DIRECTORY_SIZE], path[OWN_DIRECTORY_SIZE + 8];
     make_own_directory(directory);
@@ -395,7 +395,7 @@ END_TEST
 /* -- Misuse -------------------------------------------------------------------------------------------------------- */
 
 static void create_closed(void) { ck_assert_ptr_null(RLListenerCreate(NULL, 999, 1, keep_it, NULL)); }
-static void create_deaf(void)
+static void create_not_listening(void)
 {
     int fd = socket(AF_INET, SOCK_STREAM, 0);
     ck_assert_ptr_null(RLListenerCreate(NULL, fd, 1, keep_it, NULL));
@@ -413,11 +413,11 @@ static RLRunLoopSourceRef plain;
 static void ask_source(void) { ck_assert_int_eq(RLListenerGetPort(plain), 0); }
 static void ask_null(void) { ck_assert_ptr_null(RLListenerCopyAddress(NULL)); }
 
-START_TEST(mistakes_are_reported)
+START_TEST(misuse_of_listeners_is_reported)
 {
     plain = make_source(0, do_nothing, NULL);
     assert_reports(create_closed, "runloop: RLListenerCreate: descriptor: not a stream socket that listens");
-    assert_reports(create_deaf, "runloop: RLListenerCreate: descriptor: not a stream socket that listens");
+    assert_reports(create_not_listening, "runloop: RLListenerCreate: descriptor: not a stream socket that listens");
     assert_reports(create_for_nothing, "runloop: RLListenerCreateWithHost: callout: expected a function, got NULL");
     assert_reports(create_nowhere, "runloop: RLListenerCreateWithPath: path: expected a path, got NULL");
     assert_reports(create_version, "runloop: RLListenerCreateWithHost: context: version must be 0");
@@ -431,18 +431,18 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("listener");
     TCase *all = add_case(suite, "listener", 30);
-    tcase_add_test(all, tcp_of_both_families);
-    tcase_add_test(all, ports_that_there_are_not);
-    tcase_add_test(all, paths);
-    tcase_add_test(all, a_socket_of_the_program_s);
-    tcase_add_test(all, others_have_their_turn);
-    tcase_add_test(all, it_is_disabled_and_enabled);
-    tcase_add_test(all, it_is_disabled_in_a_call);
-    tcase_add_test(all, no_descriptor_is_left);
-    tcase_add_test(all, it_ends_in_a_call);
-    tcase_add_test(all, it_is_closed_while_the_loop_alone_keeps_it);
-    tcase_add_test(all, two_loops_share_it);
-    tcase_add_test(all, the_child_of_a_fork_goes_on);
-    tcase_add_test(all, mistakes_are_reported);
+    tcase_add_test(all, listeners_accept_ipv4_and_ipv6);
+    tcase_add_test(all, impossible_port_numbers_are_refused);
+    tcase_add_test(all, listeners_claim_and_free_unix_socket_paths);
+    tcase_add_test(all, a_listener_can_use_the_programs_socket);
+    tcase_add_test(all, a_busy_listener_does_not_starve_other_sources);
+    tcase_add_test(all, a_listener_can_be_disabled_and_enabled);
+    tcase_add_test(all, a_listener_can_be_disabled_in_its_callback);
+    tcase_add_test(all, a_listener_out_of_descriptors_does_not_spin_and_recovers);
+    tcase_add_test(all, a_listener_may_be_closed_or_released_in_its_callback);
+    tcase_add_test(all, closing_a_listener_that_only_the_loop_retains_frees_it);
+    tcase_add_test(all, two_loops_share_a_listener);
+    tcase_add_test(all, a_listener_works_in_the_child_of_a_fork);
+    tcase_add_test(all, misuse_of_listeners_is_reported);
     return suite;
 }

@@ -14,13 +14,13 @@ static int calls;
 
 /* -- Uses of the kit -- */
 
-static void heard(UNUSED RLSignalRef signal, UNUSED const RLSignalInfo *information, UNUSED void *info) { calls++; }
+static void caught(UNUSED RLSignalRef signal, UNUSED const RLSignalInfo *information, UNUSED void *info) { calls++; }
 
 static bool use_signal(void)
 {
     RLSignalContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
-    RLSignalRef signals[2] = {MADE(RLSignalCreate(NULL, SIGUSR1, 0, heard, &context)),
-                              MADE(RLSignalCreate(NULL, SIGUSR1, 0, heard, &context))};
+    RLSignalRef signals[2] = {MADE(RLSignalCreate(NULL, SIGUSR1, 0, caught, &context)),
+                              MADE(RLSignalCreate(NULL, SIGUSR1, 0, caught, &context))};
     int expected = 0;
     calls = 0;
     for (int i = 0; i < 2; i++) {
@@ -358,16 +358,16 @@ static bool use_schedule(void)
 static bool (*const uses[])(void) = {use_signal,     use_child,    use_workers,    use_host_resolve, use_stream,
                                      use_file_watch, use_listener, use_connecting, use_look_up,      use_schedule};
 
-START_TEST(whatever_allocation_fails) { try_without_memory(uses[_i / 2], _i % 2); }
+START_TEST(any_allocation_may_fail) { try_without_memory(uses[_i / 2], _i % 2); }
 END_TEST
 
 /* Without fork handlers, the child of a fork() might find a lock of the kit held, so nothing can be created. */
-START_TEST(nothing_is_made_unless_fork_is_prepared)
+START_TEST(nothing_is_created_if_fork_handlers_cannot_be_registered)
 {
     RLSignalContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     RLRunLoopGetCurrent();
     refuses_fork_handlers = true;
-    ck_assert_ptr_null(RLSignalCreate(NULL, SIGUSR1, 0, heard, &context));
+    ck_assert_ptr_null(RLSignalCreate(NULL, SIGUSR1, 0, caught, &context));
     ck_assert_int_eq(errno, ENOMEM);
     errno = 0;
     ck_assert_ptr_null(RLWorkersCreate(NULL, 1));
@@ -378,7 +378,7 @@ START_TEST(nothing_is_made_unless_fork_is_prepared)
 END_TEST
 
 /* A listener that can neither accept a connection nor create a timer does not block the loop. */
-START_TEST(a_listener_is_short_of_everything)
+START_TEST(a_listener_without_descriptors_and_memory_does_not_block_the_loop)
 {
     char name[32];
     snprintf(name, sizeof name, "@runloop-%d", getpid());
@@ -408,10 +408,10 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("memory");
     TCase *all = add_case(suite, "memory", 60);
-    tcase_add_loop_test(all, whatever_allocation_fails, 0, 2 * (int)(sizeof uses / sizeof *uses));
+    tcase_add_loop_test(all, any_allocation_may_fail, 0, 2 * (int)(sizeof uses / sizeof *uses));
     if (!THREAD_SANITIZED) {
-        tcase_add_test(all, nothing_is_made_unless_fork_is_prepared);
-        tcase_add_test(all, a_listener_is_short_of_everything);
+        tcase_add_test(all, nothing_is_created_if_fork_handlers_cannot_be_registered);
+        tcase_add_test(all, a_listener_without_descriptors_and_memory_does_not_block_the_loop);
     }
     return suite;
 }

@@ -12,7 +12,7 @@ static RLRunLoopSourceRef make(void)
     return RLRunLoopSourceCreate(NULL, 0, &context);
 }
 
-START_TEST(the_loop_keeps_it)
+START_TEST(the_loop_keeps_a_scheduled_source)
 {
     RLRunLoopSourceRef made = make(), source = RLScheduleSource(made);
     ck_assert_ptr_eq(source, made);
@@ -28,7 +28,7 @@ START_TEST(the_loop_keeps_it)
 }
 END_TEST
 
-START_TEST(nothing_is_scheduled)
+START_TEST(null_and_invalid_sources_are_not_scheduled)
 {
     errno = EMFILE; /* the reason why there is no source */
     ck_assert_ptr_null(RLScheduleSource(NULL));
@@ -48,7 +48,7 @@ static void *schedule_it(void *source)
     run_passes();
     return NULL;
 }
-START_TEST(the_thread_ends)
+START_TEST(thread_exit_releases_a_scheduled_source)
 {
     join_thread(start_thread(schedule_it, make()));
     ck_assert_int_eq(performs, 1);
@@ -58,7 +58,7 @@ END_TEST
 
 static RLStringRef text;
 static void schedule_text(void) { ck_assert_ptr_null(RLScheduleSource((RLRunLoopSourceRef)text)); }
-START_TEST(something_else_is_not_released)
+START_TEST(an_object_that_is_not_a_source_is_not_released)
 {
     text = RLStringCreateWithCString(NULL, "text", kRLStringEncodingUTF8);
     assert_reports(schedule_text, "runloop: RLScheduleSource: source: not a source");
@@ -71,9 +71,9 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("scheduling");
     TCase *all = add_case(suite, "scheduling", 10);
-    tcase_add_test(all, the_loop_keeps_it);
-    tcase_add_test(all, nothing_is_scheduled);
-    tcase_add_test(all, the_thread_ends);
-    tcase_add_test(all, something_else_is_not_released);
+    tcase_add_test(all, the_loop_keeps_a_scheduled_source);
+    tcase_add_test(all, null_and_invalid_sources_are_not_scheduled);
+    tcase_add_test(all, thread_exit_releases_a_scheduled_source);
+    tcase_add_test(all, an_object_that_is_not_a_source_is_not_released);
     return suite;
 }

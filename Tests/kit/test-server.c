@@ -79,16 +79,16 @@ START_TEST(connections_become_streams)
     ck_assert_int_eq(lifetime_held(&life), 0);
     ck_assert_int_gt(RLListenerGetPort(server), 0);
     int clients[2] = {connect_client(), connect_client()};
-    say(clients[0], "one\ntw"); /* is there when the connection is accepted */
+    send_text(clients[0], "one\ntw"); /* is there when the connection is accepted */
     run_passes();
     ck_assert_int_eq(accepted_count, 2);
     assert_served("(one\n)");
-    say(clients[0], "o\n");
+    send_text(clients[0], "o\n");
     run_passes();
     assert_served("(two\n)");
     end_server();
     ck_assert_int_eq(lifetime_held(&life), 2);
-    say(clients[1], "three\n");
+    send_text(clients[1], "three\n");
     close(clients[0]);
     run_passes();
     assert_served(lifetime_held(&life) == 1 && said[0] == 'E' ? "E(three\n)" : "(three\n)E");
@@ -140,8 +140,8 @@ START_TEST(each_connection_has_its_own_info)
     RLStreamContext context = {.info = &life, .retain = begin_connection, .release = end_connection};
     make_server(set_count, count_lines, &context);
     int clients[2] = {connect_client(), connect_client()};
-    say(clients[0], "xx");
-    say(clients[1], "x");
+    send_text(clients[0], "xx");
+    send_text(clients[1], "x");
     run_passes();
     ck_assert_int_eq(lifetime_held(&life), 2);
     ck_assert_str_eq(take(clients[0]), "1112");
@@ -158,7 +158,7 @@ START_TEST(nothing_to_set_up)
 {
     make_server(NULL, serve, NULL);
     int client = connect_client();
-    say(client, "x");
+    send_text(client, "x");
     run_passes();
     assert_served("(x)");
     close(client);
@@ -177,7 +177,7 @@ START_TEST(streams_without_a_callback)
 {
     make_server(echo, NULL, NULL);
     int client = connect_client();
-    say(client, "hello");
+    send_text(client, "hello");
     shutdown(client, SHUT_WR);
     run_passes();
     ck_assert_str_eq(take(client), "hello");
@@ -199,7 +199,7 @@ START_TEST(paths_and_sockets_of_the_program_s)
         server = add(i ? RLServerCreateWithPath(NULL, path, NULL, serve, NULL)
                        : RLServerCreate(NULL, fd, 0, NULL, serve, NULL));
         int client = connect_client();
-        say(client, "x");
+        send_text(client, "x");
         run_passes();
         assert_served("(x)");
         end_server();
@@ -236,7 +236,7 @@ START_TEST(streams_are_in_the_server_s_modes)
     while (accepted_count == 0)
         RLRunLoopRunInMode(one, 1e10, 1);
     ck_assert(is_in(streams[0], one) && is_in(streams[0], two) && !is_in(streams[0], kRLRunLoopDefaultMode));
-    say(client, "x");
+    send_text(client, "x");
     ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1), kRLRunLoopRunFinished);
     while (said[0] == 0)
         RLRunLoopRunInMode(two, 1e10, 1);
@@ -287,7 +287,7 @@ START_TEST(two_loops_share_it)
     pthread_t threads[2] = {start_thread(serve_clients, (void *)1), start_thread(serve_clients, (void *)2)};
     for (int i = 0; i < 200; i++) {
         int client = connect_client();
-        say(client, "x");
+        send_text(client, "x");
         close(client);
     }
     join_thread(threads[0]);
@@ -310,7 +310,7 @@ START_TEST(it_is_closed_in_a_callback)
     run_passes();
     ck_assert_int_eq(accepted_count, 1);
     ck_assert_int_eq(RLListenerGetNativeDescriptor(server), -1);
-    say(clients[0], "x");
+    send_text(clients[0], "x");
     run_passes();
     assert_served("(x)");
     close(clients[0]);
@@ -373,8 +373,8 @@ START_TEST(the_child_of_a_fork_goes_on)
     run_passes();
     RLListenerSetEnabled(server, 0);
     int clients[2] = {connect_client(), connect_client()};
-    say(clients[0], "x");
-    say(clients[1], "y");
+    send_text(clients[0], "x");
+    send_text(clients[1], "y");
     ck_assert_int_eq(run_in_child(serve_in_child, NULL), 0);
     RLListenerSetEnabled(server, 1);
     run_passes();

@@ -8,7 +8,7 @@
 
 /* -- Several owners -- */
 
-START_TEST(all_owners_are_called_by_order)
+START_TEST(signal_objects_are_called_by_order)
 {
     struct owner owners[4] = {{.name = "late"}, {.name = "first"}, {.name = "second"}, {.name = "early"}};
     RLIndex order[4] = {1, 0, 0, -1};
@@ -26,7 +26,7 @@ END_TEST
 
 static void end_owner(struct owner *owner) { drop_source(owner->object); }
 
-START_TEST(ended_in_its_own_call)
+START_TEST(a_signal_object_may_end_in_its_callback)
 {
     struct owner owners[2] = {{.action = end_owner}, {0}};
     own(&owners[0], SIGUSR1);
@@ -50,7 +50,7 @@ static void *watch_on_a_thread(void *info)
     return NULL; /* the thread exits with the object in its loop */
 }
 
-START_TEST(the_end_of_a_thread_ends_what_its_loop_watched)
+START_TEST(thread_exit_stops_catching_the_signals_of_its_loop)
 {
     struct owner owner = {0};
     pthread_t thread = start_thread(watch_on_a_thread, &owner);
@@ -69,12 +69,12 @@ START_TEST(the_end_of_a_thread_ends_what_its_loop_watched)
 END_TEST
 
 static gate first_call;
-static void tell_of_call(UNUSED struct owner *owner) { gate_open(&first_call); }
+static void open_first_call(UNUSED struct owner *owner) { gate_open(&first_call); }
 
-START_TEST(of_several_loops_one_is_called)
+START_TEST(one_of_several_loops_reports_a_signal)
 {
     struct looper loopers[3] = {0};
-    struct owner owner = {.action = tell_of_call};
+    struct owner owner = {.action = open_first_call};
     gate_init(&first_call);
     make_owner(&owner, SIGUSR1, 0);
     for (int i = 0; i < 3; i++) {
@@ -105,7 +105,7 @@ static void handle_information(UNUSED int number, siginfo_t *information, void *
 }
 static void handle_once(UNUSED int number) { once++; }
 
-START_TEST(the_handler_from_before_is_called_too)
+START_TEST(an_earlier_signal_handler_is_called_as_well)
 {
     struct owner owner = {0};
     struct sigaction action = {.sa_sigaction = handle_information, .sa_flags = SA_SIGINFO}, now;
@@ -126,7 +126,7 @@ START_TEST(the_handler_from_before_is_called_too)
 }
 END_TEST
 
-START_TEST(a_handler_for_one_signal_is_called_once)
+START_TEST(an_earlier_one_shot_signal_handler_is_called_once)
 {
     struct owner owner = {0};
     struct sigaction action = {.sa_handler = handle_once, .sa_flags = (int)SA_RESETHAND};
@@ -148,7 +148,7 @@ static void handle_and_chain(int number, siginfo_t *information, void *context)
 }
 
 /* handle_and_chain is installed over the kit's handler, and calls it. */
-START_TEST(a_handler_installed_over_ours_may_call_ours)
+START_TEST(a_handler_installed_over_the_kits_may_call_it)
 {
     struct owner owners[2] = {0};
     struct sigaction before = {.sa_handler = handle_once},
@@ -196,7 +196,7 @@ LAYER(2)
 LAYER(3)
 LAYER(4)
 
-START_TEST(layers_of_handlers_over_ours_are_all_called)
+START_TEST(layers_of_handlers_over_the_kits_are_all_called)
 {
     static void (*const functions[LAYERS])(int, siginfo_t *, void *) = {layer_0, layer_1, layer_2, layer_3, layer_4};
     struct owner owners[LAYERS + 1] = {{0}};
@@ -222,7 +222,7 @@ START_TEST(layers_of_handlers_over_ours_are_all_called)
 }
 END_TEST
 
-START_TEST(a_handler_that_replaces_ours_is_respected)
+START_TEST(a_handler_that_replaces_the_kits_is_respected)
 {
     struct owner owner = {0};
     struct sigaction now;
@@ -253,7 +253,7 @@ static void raise_under_another(void *info)
     child_assert(!"alive");
 }
 
-START_TEST(ours_installed_again_without_an_object_does_what_was_there_before)
+START_TEST(the_kits_handler_without_an_object_acts_like_the_earlier_handler)
 {
     struct owner owner = {0};
     ck_assert_int_eq(run_in_child(raise_under_another, NULL), 128 + SIGUSR1);
@@ -297,7 +297,7 @@ static void *come_and_go(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(objects_come_and_go_while_signals_arrive_on_all_threads)
+START_TEST(signal_objects_are_added_and_removed_while_signals_arrive_on_all_threads)
 {
     struct owner owner = {0};
     pthread_t senders[2], others[2];
@@ -340,7 +340,7 @@ static void watch_in_child(UNUSED void *info)
     child_assert(!is_caught(SIGUSR1) && !is_caught(SIGUSR2));
 }
 
-START_TEST(a_child_goes_on_with_what_the_thread_that_forked_watched)
+START_TEST(a_forked_child_keeps_watching_the_signals_of_the_forking_thread)
 {
     struct looper looper = {0};
     struct owner elsewhere = {0};
@@ -375,7 +375,7 @@ static void *fork_often(UNUSED void *info)
     return NULL;
 }
 
-START_TEST(a_fork_finds_no_lock_held)
+START_TEST(a_fork_leaves_no_lock_of_the_kit_held)
 {
     struct owner owner = {0};
     own(&owner, SIGUSR1);
@@ -396,7 +396,7 @@ static void leave_by_a_jump(UNUSED int number) { siglongjmp(way_out, 1); }
 
 /* A time limit for a computation, in a program that does not know the kit's handler: it interrupts that handler,
  * too. */
-START_TEST(a_handler_that_jumps_out_of_ours)
+START_TEST(a_signal_handler_may_jump_out_of_the_kits)
 {
     struct owner owner = {0};
     own(&owner, SIGUSR1);
@@ -420,22 +420,22 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("signal owners");
     TCase *owners = add_case(suite, "owners", 20);
-    tcase_add_test(owners, all_owners_are_called_by_order);
-    tcase_add_test(owners, ended_in_its_own_call);
-    tcase_add_test(owners, the_end_of_a_thread_ends_what_its_loop_watched);
-    tcase_add_test(owners, of_several_loops_one_is_called);
-    tcase_add_test(owners, the_handler_from_before_is_called_too);
-    tcase_add_test(owners, a_handler_for_one_signal_is_called_once);
-    tcase_add_test(owners, a_handler_installed_over_ours_may_call_ours);
-    tcase_add_test(owners, layers_of_handlers_over_ours_are_all_called);
-    tcase_add_test(owners, a_handler_that_replaces_ours_is_respected);
-    tcase_add_test(owners, ours_installed_again_without_an_object_does_what_was_there_before);
+    tcase_add_test(owners, signal_objects_are_called_by_order);
+    tcase_add_test(owners, a_signal_object_may_end_in_its_callback);
+    tcase_add_test(owners, thread_exit_stops_catching_the_signals_of_its_loop);
+    tcase_add_test(owners, one_of_several_loops_reports_a_signal);
+    tcase_add_test(owners, an_earlier_signal_handler_is_called_as_well);
+    tcase_add_test(owners, an_earlier_one_shot_signal_handler_is_called_once);
+    tcase_add_test(owners, a_handler_installed_over_the_kits_may_call_it);
+    tcase_add_test(owners, layers_of_handlers_over_the_kits_are_all_called);
+    tcase_add_test(owners, a_handler_that_replaces_the_kits_is_respected);
+    tcase_add_test(owners, the_kits_handler_without_an_object_acts_like_the_earlier_handler);
     TCase *threads = add_case(suite, "threads", 60);
-    tcase_add_test(threads, objects_come_and_go_while_signals_arrive_on_all_threads);
-    tcase_add_test(threads, a_child_goes_on_with_what_the_thread_that_forked_watched);
-    tcase_add_test(threads, a_fork_finds_no_lock_held);
+    tcase_add_test(threads, signal_objects_are_added_and_removed_while_signals_arrive_on_all_threads);
+    tcase_add_test(threads, a_forked_child_keeps_watching_the_signals_of_the_forking_thread);
+    tcase_add_test(threads, a_fork_leaves_no_lock_of_the_kit_held);
     TCase *jumps = add_case(suite, "jumps", 20);
     if (!THREAD_SANITIZED) /* it delivers signals later, when nothing can be interrupted */
-        tcase_add_test(jumps, a_handler_that_jumps_out_of_ours);
+        tcase_add_test(jumps, a_signal_handler_may_jump_out_of_the_kits);
     return suite;
 }

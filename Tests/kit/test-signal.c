@@ -1,7 +1,7 @@
 /* RLSignal: what the callback receives, when the signal is caught, lifetime and misuse. */
 #include "signal-owner.h"
 
-START_TEST(one_call_for_all_signals_and_the_last_is_described)
+START_TEST(one_callback_counts_all_signals_and_describes_the_last)
 {
     struct owner owner = {0};
     own(&owner, SIGUSR1);
@@ -46,7 +46,7 @@ START_TEST(queued_signals_are_counted_one_by_one)
 }
 END_TEST
 
-START_TEST(what_no_process_sends_has_no_sender)
+START_TEST(a_signal_that_no_process_sent_has_no_sender)
 {
     struct owner owner = {0};
     own(&owner, SIGUSR2);
@@ -67,7 +67,7 @@ END_TEST
 
 /* -- When the signal is caught -- */
 
-START_TEST(it_is_caught_while_an_object_is_in_a_loop)
+START_TEST(a_signal_is_caught_while_an_object_is_in_a_loop)
 {
     struct owner owners[2] = {0};
     RLRunLoopRef rl = RLRunLoopGetCurrent();
@@ -95,7 +95,7 @@ START_TEST(it_is_caught_while_an_object_is_in_a_loop)
 }
 END_TEST
 
-START_TEST(what_was_ignored_is_ignored_again)
+START_TEST(a_signal_that_was_ignored_is_ignored_again)
 {
     struct owner owner = {0};
     struct sigaction action;
@@ -115,7 +115,7 @@ static void *read_byte(void *info)
     return read(*(int *)info, &byte, 1) == 1 ? info : NULL;
 }
 
-START_TEST(system_calls_are_continued)
+START_TEST(interrupted_system_calls_are_restarted)
 {
     struct owner owner = {0};
     int ends[2];
@@ -200,7 +200,7 @@ static void ask_null(void) { ck_assert_int_eq(RLSignalGetNumber(NULL), 0); }
 static RLRunLoopSourceRef other_source;
 static void ask_other(void) { ck_assert_int_eq(RLSignalGetNumber(other_source), 0); }
 
-START_TEST(wrong_arguments_are_reported)
+START_TEST(wrong_arguments_of_signal_functions_are_reported)
 {
     refused = SIGHUP;
     refused_context.version = 1;
@@ -222,7 +222,7 @@ static void create_refused_without_handler(void)
     create_refused();
 }
 
-START_TEST(without_a_handler_a_report_is_a_line_on_stderr)
+START_TEST(without_an_error_handler_misuse_is_a_line_on_stderr)
 {
     char said[256];
     refused = SIGKILL;
@@ -241,7 +241,7 @@ static void create_refused_in_child(UNUSED void *info)
     create_refused();
 }
 
-START_TEST(misuse_aborts_where_that_is_wanted)
+START_TEST(misuse_aborts_if_requested_by_the_environment)
 {
     ck_assert_int_eq(run_in_child(create_refused_in_child, NULL), 128 + SIGABRT);
 }
@@ -251,17 +251,17 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("signal");
     TCase *calls = add_case(suite, "calls", 20);
-    tcase_add_test(calls, one_call_for_all_signals_and_the_last_is_described);
+    tcase_add_test(calls, one_callback_counts_all_signals_and_describes_the_last);
     tcase_add_test(calls, queued_signals_are_counted_one_by_one);
-    tcase_add_test(calls, what_no_process_sends_has_no_sender);
-    tcase_add_test(calls, it_is_caught_while_an_object_is_in_a_loop);
-    tcase_add_test(calls, what_was_ignored_is_ignored_again);
-    tcase_add_test(calls, system_calls_are_continued);
-    TCase *mistakes = add_case(suite, "mistakes", 20);
+    tcase_add_test(calls, a_signal_that_no_process_sent_has_no_sender);
+    tcase_add_test(calls, a_signal_is_caught_while_an_object_is_in_a_loop);
+    tcase_add_test(calls, a_signal_that_was_ignored_is_ignored_again);
+    tcase_add_test(calls, interrupted_system_calls_are_restarted);
+    TCase *mistakes = add_case(suite, "misuse", 20);
     tcase_add_test(mistakes, info_is_retained_until_the_object_is_freed);
     tcase_add_test(mistakes, signals_that_cannot_be_watched_are_refused_with_a_reason);
-    tcase_add_test(mistakes, wrong_arguments_are_reported);
-    tcase_add_test(mistakes, without_a_handler_a_report_is_a_line_on_stderr);
-    tcase_add_test(mistakes, misuse_aborts_where_that_is_wanted);
+    tcase_add_test(mistakes, wrong_arguments_of_signal_functions_are_reported);
+    tcase_add_test(mistakes, without_an_error_handler_misuse_is_a_line_on_stderr);
+    tcase_add_test(mistakes, misuse_aborts_if_requested_by_the_environment);
     return suite;
 }

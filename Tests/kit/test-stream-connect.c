@@ -7,7 +7,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 
-static struct ear ear;
+static struct spy spy;
 static struct lifetime life;
 static RLWorkersRef workers;
 static gate asked, hold;
@@ -94,14 +94,14 @@ int getaddrinfo(const char *host, const char *service, const struct addrinfo *hi
 
 static void connect_to(const char *host, double timeout)
 {
-    RLStreamContext context = {.info = &ear};
-    ear.stream = add(RLStreamCreateConnectedToHost(NULL, host, "1", workers, timeout, ear_hears, &context));
-    ck_assert_int_eq(RLStreamGetNativeDescriptor(ear.stream), -1);
+    RLStreamContext context = {.info = &spy};
+    spy.stream = add(RLStreamCreateConnectedToHost(NULL, host, "1", workers, timeout, spy_callback, &context));
+    ck_assert_int_eq(RLStreamGetNativeDescriptor(spy.stream), -1);
 }
 
-static void run_until_told(void)
+static void run_until_notified(void)
 {
-    while (ear.said[0] == 0)
+    while (spy.seen[0] == 0)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
 }
 
@@ -109,23 +109,23 @@ static void run_until_told(void)
 
 static void assert_connects(void)
 {
-    ck_assert(RLStreamWrite(ear.stream, "hello", 5) && RLStreamFlush(ear.stream, note_flush, "f"));
-    run_until_told();
-    assert_said(&ear, "O");
-    ck_assert_int_ge(RLStreamGetNativeDescriptor(ear.stream), 0);
+    ck_assert(RLStreamWrite(spy.stream, "hello", 5) && RLStreamFlush(spy.stream, note_flush, "f"));
+    run_until_notified();
+    assert_seen(&spy, "O");
+    ck_assert_int_ge(RLStreamGetNativeDescriptor(spy.stream), 0);
     int peer = accept(good, NULL, NULL);
     char text[6] = "";
     ck_assert_int_eq(recv(peer, text, 5, MSG_WAITALL), 5);
     ck_assert_str_eq(text, "hello");
     assert_flushed("f0");
-    say(peer, "answer");
-    run_until_told();
-    assert_said(&ear, "(answer)");
+    send_text(peer, "answer");
+    run_until_notified();
+    assert_seen(&spy, "(answer)");
     close(peer);
-    end_ear(&ear);
+    end_spy(&spy);
 }
 
-START_TEST(it_tries_one_address_after_the_other)
+START_TEST(connecting_tries_one_address_after_the_other)
 {
     static const char *const hosts[] = {"g", "rg", "rrrg", "sg", "srg", "gs"};
     int before = open_descriptors();
@@ -140,18 +140,18 @@ START_TEST(it_tries_one_address_after_the_other)
 }
 END_TEST
 
-START_TEST(figures_need_no_workers)
+START_TEST(numeric_hosts_need_no_workers)
 {
     char port[8];
     snprintf(port, sizeof port, "%d", ntohs(good_address.sin_port));
-    RLStreamContext context = {.info = &ear};
-    ear.stream = add(RLStreamCreateConnectedToHost(NULL, "127.0.0.1", port, NULL, 60, ear_hears, &context));
+    RLStreamContext context = {.info = &spy};
+    spy.stream = add(RLStreamCreateConnectedToHost(NULL, "127.0.0.1", port, NULL, 60, spy_callback, &context));
     assert_connects();
-    ear.stream = add(RLStreamCreateConnectedToHost(NULL, "g", port, NULL, 60, ear_hears, &context));
-    run_until_told();
-    assert_said(&ear, "!EAI");
-    ck_assert_int_eq(ear.result, kRLStreamNotFound);
-    end_ear(&ear);
+    spy.stream = add(RLStreamCreateConnectedToHost(NULL, "g", port, NULL, 60, spy_callback, &context));
+    run_until_notified();
+    assert_seen(&spy, "!EAI");
+    ck_assert_int_eq(spy.result, kRLStreamNotFound);
+    end_spy(&spy);
 }
 END_TEST
 
@@ -185,7 +185,7 @@ static void assert_fails(const char *host, double timeout, RLStreamResult result
     RLRelease(stream);
 }
 
-START_TEST(it_fails)
+START_TEST(a_failed_connection_reports_why)
 {
     int before = open_descriptors();
     assert_fails("?", 60, kRLStreamNotFound, EAI_NONAME, EHOSTUNREACH);
@@ -203,27 +203,27 @@ START_TEST(it_fails)
 END_TEST
 
 /* Port numbers that getaddrinfo() would truncate to a valid one. */
-START_TEST(no_such_port)
+START_TEST(a_port_number_above_65535_is_not_found)
 {
     char port[16];
     snprintf(port, sizeof port, "%d", 65536 + ntohs(good_address.sin_port));
-    RLStreamContext context = {.info = &ear};
-    ear.stream = add(RLStreamCreateConnectedToHost(NULL, "127.0.0.1", port, NULL, 60, ear_hears, &context));
-    run_until_told();
-    assert_said(&ear, "!EAI");
-    ck_assert_int_eq(ear.result, kRLStreamNotFound);
-    end_ear(&ear);
+    RLStreamContext context = {.info = &spy};
+    spy.stream = add(RLStreamCreateConnectedToHost(NULL, "127.0.0.1", port, NULL, 60, spy_callback, &context));
+    run_until_notified();
+    assert_seen(&spy, "!EAI");
+    ck_assert_int_eq(spy.result, kRLStreamNotFound);
+    end_spy(&spy);
 }
 END_TEST
 
 /* The idle limit also counts while the stream connects. */
-START_TEST(idle_while_it_connects)
+START_TEST(the_idle_limit_applies_while_connecting)
 {
     connect_to("s", HUGE_VAL);
-    RLStreamSetIdleLimit(ear.stream, 0.02);
-    run_until_told();
-    assert_said(&ear, "!ETIMEDOUT");
-    end_ear(&ear);
+    RLStreamSetIdleLimit(spy.stream, 0.02);
+    run_until_notified();
+    assert_seen(&spy, "!ETIMEDOUT");
+    end_spy(&spy);
 }
 END_TEST
 
@@ -232,23 +232,23 @@ END_TEST
 static void give_up(int how)
 {
     if (how == 0)
-        RLStreamClose(ear.stream);
+        RLStreamClose(spy.stream);
     else if (how == 1)
-        RLRunLoopSourceInvalidate(ear.stream);
+        RLRunLoopSourceInvalidate(spy.stream);
     else
-        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), ear.stream, kRLRunLoopDefaultMode);
-    RLRelease(ear.stream);
-    ear.stream = NULL;
+        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), spy.stream, kRLRunLoopDefaultMode);
+    RLRelease(spy.stream);
+    spy.stream = NULL;
 }
 
-START_TEST(it_is_given_up)
+START_TEST(a_connecting_stream_may_be_given_up)
 {
     static const char *const hosts[] = {"s", "ss", "g", "rs"};
     int before = open_descriptors();
     RLStreamContext context = {0, &life, lifetime_retain, lifetime_release, NULL};
     for (int i = 0; i < 24; i++) {
         must_wait = i % 2; /* during the lookup, or while connecting */
-        ear.stream = add(RLStreamCreateConnectedToHost(NULL, hosts[i % 4], "1", workers, 60, NULL, &context));
+        spy.stream = add(RLStreamCreateConnectedToHost(NULL, hosts[i % 4], "1", workers, 60, NULL, &context));
         if (must_wait)
             gate_pass(&asked);
         else
@@ -271,45 +271,45 @@ static void *release_workers(UNUSED void *info)
 
 /* Both workers are busy with lookups, and two more lookups wait for them: that of a stream in a loop, and that of a
  * stream which is added to it later. */
-START_TEST(workers_are_released)
+START_TEST(releasing_the_workers_cancels_queued_lookups)
 {
-    struct ear ears[4] = {0};
+    struct spy spies[4] = {0};
     must_wait = true;
     for (int i = 0; i < 4; i++) {
-        RLStreamContext context = {.info = &ears[i]};
-        ears[i].stream = RLStreamCreateConnectedToHost(NULL, "g", "1", workers, HUGE_VAL, ear_hears, &context);
+        RLStreamContext context = {.info = &spies[i]};
+        spies[i].stream = RLStreamCreateConnectedToHost(NULL, "g", "1", workers, HUGE_VAL, spy_callback, &context);
         if (i < 2)
             gate_pass(&asked);
         if (i < 3)
-            add(ears[i].stream);
+            add(spies[i].stream);
     }
     pthread_t thread = start_thread(release_workers, NULL);
-    while (ears[2].calls == 0)
+    while (spies[2].calls == 0)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
     gate_open(&hold);
     gate_open(&hold);
     join_thread(thread);
-    add(ears[3].stream);
-    while (ears[0].calls == 0 || ears[1].calls == 0 || ears[3].calls == 0)
+    add(spies[3].stream);
+    while (spies[0].calls == 0 || spies[1].calls == 0 || spies[3].calls == 0)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
     for (int i = 0; i < 4; i++) {
-        assert_said(&ears[i], i < 2 ? "O" : "!ECANCELED");
-        end_ear(&ears[i]);
+        assert_seen(&spies[i], i < 2 ? "O" : "!ECANCELED");
+        end_spy(&spies[i]);
     }
     workers = RLWorkersCreate(NULL, 1);
 }
 END_TEST
 
 /* The stream starts in a mode that does not run, moves to another loop, whose thread exits, and then to this loop. */
-START_TEST(it_goes_from_loop_to_loop)
+START_TEST(a_connecting_stream_may_move_between_loops)
 {
     struct looper looper;
     looper_start(&looper);
-    RLStreamContext context = {.info = &ear};
-    ear.stream = RLStreamCreateConnectedToHost(NULL, "ssg", "1", workers, 60, ear_hears, &context);
-    RLRunLoopAddSource(looper.loop, ear.stream, RLSTR("a mode that does not run"));
-    serve_elsewhere(&ear, 0.01);
-    add(ear.stream);
+    RLStreamContext context = {.info = &spy};
+    spy.stream = RLStreamCreateConnectedToHost(NULL, "ssg", "1", workers, 60, spy_callback, &context);
+    RLRunLoopAddSource(looper.loop, spy.stream, RLSTR("a mode that does not run"));
+    serve_elsewhere(&spy, 0.01);
+    add(spy.stream);
     assert_connects();
     looper_stop(&looper);
 }
@@ -317,10 +317,10 @@ END_TEST
 
 static void in_child(UNUSED void *info)
 {
-    run_until_told();
-    require(strcmp(ear.said, must_wait ? "!ECANCELED" : "O") == 0);
+    run_until_notified();
+    require(strcmp(spy.seen, must_wait ? "!ECANCELED" : "O") == 0);
 }
-START_TEST(the_child_of_a_fork)
+START_TEST(a_connecting_stream_works_in_the_child_of_a_fork)
 {
     must_wait = true;
     connect_to("g", HUGE_VAL);
@@ -328,13 +328,13 @@ START_TEST(the_child_of_a_fork)
     ck_assert_int_eq(run_in_child(in_child, NULL), 0); /* there is no worker in the child, and no limit ends the wait */
     must_wait = false;
     gate_open(&hold);
-    run_until_told();
-    ear.said[0] = 0, ear.length = 0;
-    end_ear(&ear);
+    run_until_notified();
+    spy.seen[0] = 0, spy.length = 0;
+    end_spy(&spy);
     connect_to("sg", 60);
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0); /* waits for the first address */
     ck_assert_int_eq(run_in_child(in_child, NULL), 0);
-    end_ear(&ear);
+    end_spy(&spy);
 }
 END_TEST
 
@@ -353,7 +353,7 @@ static void connect_by_source(void)
 {
     ck_assert_ptr_null(RLStreamCreateConnectedToHost(NULL, "g", "1", plain, 1, NULL, NULL));
 }
-START_TEST(mistakes_are_reported)
+START_TEST(misuse_of_connecting_to_a_host_is_reported)
 {
     plain = make_source(0, do_nothing, NULL);
     assert_reports(connect_nowhere, "runloop: RLStreamCreateConnectedToHost: host: NULL, as is service");
@@ -369,15 +369,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("stream connect");
     TCase *all = add_case(suite, "stream connect", 30);
     tcase_add_checked_fixture(all, set_up, tear_down);
-    tcase_add_test(all, it_tries_one_address_after_the_other);
-    tcase_add_test(all, figures_need_no_workers);
-    tcase_add_test(all, it_fails);
-    tcase_add_test(all, no_such_port);
-    tcase_add_test(all, idle_while_it_connects);
-    tcase_add_test(all, it_is_given_up);
-    tcase_add_test(all, workers_are_released);
-    tcase_add_test(all, it_goes_from_loop_to_loop);
-    tcase_add_test(all, the_child_of_a_fork);
-    tcase_add_test(all, mistakes_are_reported);
+    tcase_add_test(all, connecting_tries_one_address_after_the_other);
+    tcase_add_test(all, numeric_hosts_need_no_workers);
+    tcase_add_test(all, a_failed_connection_reports_why);
+    tcase_add_test(all, a_port_number_above_65535_is_not_found);
+    tcase_add_test(all, the_idle_limit_applies_while_connecting);
+    tcase_add_test(all, a_connecting_stream_may_be_given_up);
+    tcase_add_test(all, releasing_the_workers_cancels_queued_lookups);
+    tcase_add_test(all, a_connecting_stream_may_move_between_loops);
+    tcase_add_test(all, a_connecting_stream_works_in_the_child_of_a_fork);
+    tcase_add_test(all, misuse_of_connecting_to_a_host_is_reported);
     return suite;
 }

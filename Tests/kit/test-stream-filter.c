@@ -3,54 +3,54 @@
 
 #include <sys/ioctl.h>
 
-static struct ear ear;
+static struct spy spy;
 static struct framer framer;
 
-START_TEST(bytes_pass_through_it)
+START_TEST(bytes_pass_through_a_filter)
 {
-    int peer = listen_to_pair(&ear);
-    ck_assert(set_framer(ear.stream, &framer));
-    ck_assert_ptr_eq(RLStreamGetFilterInfo(ear.stream, framer_receive), &framer);
-    ck_assert_ptr_null(RLStreamGetFilterInfo(ear.stream, framer_write));
-    ck_assert(!set_framer(ear.stream, &framer) && errno == EALREADY);
+    int peer = spy_on_pair(&spy);
+    ck_assert(set_framer(spy.stream, &framer));
+    ck_assert_ptr_eq(RLStreamGetFilterInfo(spy.stream, framer_receive), &framer);
+    ck_assert_ptr_null(RLStreamGetFilterInfo(spy.stream, framer_write));
+    ck_assert(!set_framer(spy.stream, &framer) && errno == EALREADY);
     ck_assert_str_eq(take(peer), "HI");
-    ck_assert(RLStreamWrite(ear.stream, "early", 5)); /* waits for the peer's greeting */
-    ck_assert_int_eq(RLStreamGetQueuedLength(ear.stream), 5);
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "a"));
+    ck_assert(RLStreamWrite(spy.stream, "early", 5)); /* waits for the peer's greeting */
+    ck_assert_int_eq(RLStreamGetQueuedLength(spy.stream), 5);
+    ck_assert(RLStreamFlush(spy.stream, note_flush, "a"));
     run_passes();
     assert_flushed("");
     ck_assert_str_eq(take(peer), "");
-    say(peer, "H");
+    send_text(peer, "H");
     run_passes();
-    assert_said(&ear, "");
-    say(peer, "I\2\x9e\x9d"); /* ~a, ~b */
+    assert_seen(&spy, "");
+    send_text(peer, "I\2\x9e\x9d"); /* ~a, ~b */
     run_passes();
-    assert_said(&ear, "O(ab)");
+    assert_seen(&spy, "O(ab)");
     assert_flushed("a0");
     ck_assert_str_eq(take(peer), "\5\x9a\x9e\x8d\x93\x86");
-    RLStreamAppend(ear.stream, "a", 1);
-    RLStreamWrite(ear.stream, "b", 1);
+    RLStreamAppend(spy.stream, "a", 1);
+    RLStreamWrite(spy.stream, "b", 1);
     ck_assert_str_eq(take(peer), "\1\x9e\1\x9d");
-    RLStreamAppend(ear.stream, "a", 1);
+    RLStreamAppend(spy.stream, "a", 1);
     ck_assert_str_eq(take(peer), "");
-    RLStreamShutdown(ear.stream);
+    RLStreamShutdown(spy.stream);
     char bytes[9];
     ck_assert_int_eq(read(peer, bytes, 9), 3);
     ck_assert(memcmp(bytes, "\1\x9e\0", 3) == 0);
     ck_assert_int_eq(read(peer, bytes, 9), 0);
     require(write(peer, "\1\x9e\0", 3) == 3);
     run_passes();
-    assert_said(&ear, "(a)E");
-    end_ear(&ear);
+    assert_seen(&spy, "(a)E");
+    end_spy(&spy);
     ck_assert_int_eq(framer.releases, 1);
     close(peer);
 }
 END_TEST
 
-START_TEST(it_fails)
+START_TEST(a_failing_filter_reports_why)
 {
     static const struct {
-        const char *bytes, *said;
+        const char *bytes, *seen;
         RLStreamResult result;
     } cases[] = {{"HA", "!EPROTO", kRLStreamRefused},
                  {"HI\2\x9e", "O(a)!EPROTO", kRLStreamTruncated},
@@ -58,17 +58,17 @@ START_TEST(it_fails)
                  {"", "!EPROTO", kRLStreamTruncated}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         framer = (struct framer){0};
-        int peer = listen_to_pair(&ear);
-        require(set_framer(ear.stream, &framer));
+        int peer = spy_on_pair(&spy);
+        require(set_framer(spy.stream, &framer));
         ck_assert_str_eq(take(peer), "HI");
-        RLStreamWrite(ear.stream, "x", 1);
-        RLStreamFlush(ear.stream, note_flush, "a");
-        say(peer, cases[i].bytes);
+        RLStreamWrite(spy.stream, "x", 1);
+        RLStreamFlush(spy.stream, note_flush, "a");
+        send_text(peer, cases[i].bytes);
         shutdown(peer, SHUT_WR);
         run_passes();
-        assert_said(&ear, cases[i].said);
-        ck_assert_int_eq(ear.result, cases[i].result);
-        if (cases[i].said[0] == 'O') {
+        assert_seen(&spy, cases[i].seen);
+        ck_assert_int_eq(spy.result, cases[i].result);
+        if (cases[i].seen[0] == 'O') {
             assert_flushed("a0");
             ck_assert_str_eq(take(peer), "\1\x87");
         } else {
@@ -76,8 +76,8 @@ START_TEST(it_fails)
             ck_assert_int_ne(flushed[1], '0');
             flushed[0] = 0;
         }
-        ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == EPROTO);
-        end_ear(&ear);
+        ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EPROTO);
+        end_spy(&spy);
         ck_assert_int_eq(framer.releases, 1);
         close(peer);
     }
@@ -85,27 +85,27 @@ START_TEST(it_fails)
 END_TEST
 
 /* As with STARTTLS: whatever follows the line that starts the filter goes to the filter, and never to the program. */
-static void begin_filter(struct ear *e, const RLStreamEvent *event)
+static void begin_filter(struct spy *e, const RLStreamEvent *event)
 {
     if (event->length == 6 && memcmp(event->bytes, "start\n", 6) == 0) {
         RLStreamSetReadCount(e->stream, 0);
         require(set_framer(e->stream, &framer));
     }
 }
-START_TEST(it_begins_in_the_middle)
+START_TEST(a_filter_may_begin_in_the_middle_of_a_stream)
 {
     for (int whole = 0; whole < 2; whole++) {
         framer = (struct framer){0};
-        int peer = listen_to_pair(&ear);
-        RLStreamSetReadDelimiter(ear.stream, "\n", 1, 100);
-        ear.action = begin_filter;
+        int peer = spy_on_pair(&spy);
+        RLStreamSetReadDelimiter(spy.stream, "\n", 1, 100);
+        spy.action = begin_filter;
         if (!whole)
-            say(peer, "hel");
+            send_text(peer, "hel");
         run_passes();
-        say(peer, whole ? "hello\nstart\nHI\1\x9e" : "lo\nstart\nHI\1\x9e");
+        send_text(peer, whole ? "hello\nstart\nHI\1\x9e" : "lo\nstart\nHI\1\x9e");
         run_passes();
-        assert_said(&ear, "(hello\n)(start\n)O(a)");
-        end_ear(&ear);
+        assert_seen(&spy, "(hello\n)(start\n)O(a)");
+        end_spy(&spy);
         close(peer);
     }
 }
@@ -113,81 +113,81 @@ END_TEST
 
 START_TEST(a_paused_stream_keeps_its_bytes_for_the_filter)
 {
-    int peer = listen_to_pair(&ear);
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 100);
-    say(peer, "HI\1\x9e");
+    int peer = spy_on_pair(&spy);
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, 100);
+    send_text(peer, "HI\1\x9e");
     run_passes();
-    assert_said(&ear, "");
-    RLStreamSetReadCount(ear.stream, 1);
-    RLStreamPauseReading(ear.stream);
-    require(set_framer(ear.stream, &framer));
+    assert_seen(&spy, "");
+    RLStreamSetReadCount(spy.stream, 1);
+    RLStreamPauseReading(spy.stream);
+    require(set_framer(spy.stream, &framer));
     run_passes();
-    assert_said(&ear, "O");
-    RLStreamResumeReading(ear.stream);
+    assert_seen(&spy, "O");
+    RLStreamResumeReading(spy.stream);
     run_passes();
-    assert_said(&ear, "(a)");
-    RLStreamPauseReading(ear.stream);
-    RLStreamSetIdleLimit(ear.stream, 0.01);
-    while (ear.said[0] == 0) /* no data precedes the error */
+    assert_seen(&spy, "(a)");
+    RLStreamPauseReading(spy.stream);
+    RLStreamSetIdleLimit(spy.stream, 0.01);
+    while (spy.seen[0] == 0) /* no data precedes the error */
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
-    assert_said(&ear, "!ETIMEDOUT");
-    end_ear(&ear);
+    assert_seen(&spy, "!ETIMEDOUT");
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-START_TEST(it_holds_writes_back)
+START_TEST(a_filter_can_hold_writes_back)
 {
     char bytes[9];
-    int unread, peer = listen_to_pair(&ear);
-    require(set_framer(ear.stream, &framer));
-    RLStreamFilterHoldWrites(ear.stream, 1); /* no effect: the stream is not open */
-    say(peer, "HI");
+    int unread, peer = spy_on_pair(&spy);
+    require(set_framer(spy.stream, &framer));
+    RLStreamFilterHoldWrites(spy.stream, 1); /* no effect: the stream is not open */
+    send_text(peer, "HI");
     run_passes();
-    assert_said(&ear, "O");
+    assert_seen(&spy, "O");
     ck_assert_str_eq(take(peer), "HI");
-    RLStreamFilterHoldWrites(ear.stream, 1);
-    RLStreamWrite(ear.stream, "a", 1);
-    RLStreamAppend(ear.stream, "b", 1);
-    RLStreamFlush(ear.stream, note_flush, "a");
-    RLStreamShutdown(ear.stream);
-    RLStreamPauseReading(ear.stream);
-    say(peer, "\1\x9e");
+    RLStreamFilterHoldWrites(spy.stream, 1);
+    RLStreamWrite(spy.stream, "a", 1);
+    RLStreamAppend(spy.stream, "b", 1);
+    RLStreamFlush(spy.stream, note_flush, "a");
+    RLStreamShutdown(spy.stream);
+    RLStreamPauseReading(spy.stream);
+    send_text(peer, "\1\x9e");
     run_passes();
-    ck_assert_int_eq(ioctl(RLStreamGetNativeDescriptor(ear.stream), FIONREAD, &unread), 0);
+    ck_assert_int_eq(ioctl(RLStreamGetNativeDescriptor(spy.stream), FIONREAD, &unread), 0);
     ck_assert_int_eq(unread, 0); /* the filter has read it */
-    assert_said(&ear, "");
+    assert_seen(&spy, "");
     assert_flushed("");
-    ck_assert_int_eq(RLStreamGetQueuedLength(ear.stream), 2);
+    ck_assert_int_eq(RLStreamGetQueuedLength(spy.stream), 2);
     ck_assert(read(peer, bytes, 9) == -1 && errno == EAGAIN);
-    RLStreamFilterHoldWrites(ear.stream, 0);
-    RLStreamFilterHoldWrites(ear.stream, 1); /* no effect: everything has been handed over for writing */
+    RLStreamFilterHoldWrites(spy.stream, 0);
+    RLStreamFilterHoldWrites(spy.stream, 1); /* no effect: everything has been handed over for writing */
     run_passes();
     ck_assert_int_eq(read(peer, bytes, 9), 4);
     ck_assert(memcmp(bytes, "\2\x9e\x9d\0", 4) == 0);
     ck_assert_int_eq(read(peer, bytes, 9), 0);
     assert_flushed("a0");
-    RLStreamResumeReading(ear.stream);
+    RLStreamResumeReading(spy.stream);
     run_passes();
-    assert_said(&ear, "(a)");
-    end_ear(&ear);
+    assert_seen(&spy, "(a)");
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
 /* The beginning of the peer's greeting was searched for a delimiter before the filter was set. Delivered data is
  * searched anew. */
-START_TEST(lines_begin_anew_with_it)
+START_TEST(the_search_for_lines_starts_over_with_a_filter)
 {
-    int peer = listen_to_pair(&ear);
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 100);
-    say(peer, "H");
+    int peer = spy_on_pair(&spy);
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, 100);
+    send_text(peer, "H");
     run_passes();
-    require(set_framer(ear.stream, &framer));
-    say(peer, "I\3\xf5\x9d\xf5");
+    require(set_framer(spy.stream, &framer));
+    send_text(peer, "I\3\xf5\x9d\xf5");
     run_passes();
-    assert_said(&ear, "O(\n)(b\n)");
-    end_ear(&ear);
+    assert_seen(&spy, "O(\n)(b\n)");
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
@@ -212,17 +212,17 @@ static void pass_on(RLStreamRef stream, const uint8_t *bytes, RLIndex length, UN
 static void say_nothing(UNUSED RLStreamRef stream, UNUSED void *info) {}
 static int listen_and_answer(size_t *size)
 {
-    int peer = listen_to_pair(&ear);
+    int peer = spy_on_pair(&spy);
     RLStreamFilter filter = {0, size, NULL, open_at_once, answer, pass_on, say_nothing};
-    require(RLStreamSetFilter(ear.stream, &filter));
+    require(RLStreamSetFilter(spy.stream, &filter));
     return peer;
 }
 
 /* A peer that reads less than it requests makes the queue no longer than 64 KiB plus the answers to one read. */
-START_TEST(a_slow_reader_is_read_slowly)
+START_TEST(a_peer_that_reads_slowly_is_read_slowly)
 {
     int peer = listen_and_answer(NULL);
-    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
+    small_buffers(RLStreamGetNativeDescriptor(spy.stream));
     size_t sent = 0;
     for (int round = 0; round < 200; round++) {
         ssize_t count = write(peer, zeros, 16384);
@@ -230,7 +230,7 @@ START_TEST(a_slow_reader_is_read_slowly)
         run_passes();
         char bytes[2048];
         require(read(peer, bytes, sizeof bytes) > 0);
-        ck_assert_int_le(RLStreamGetQueuedLength(ear.stream), 2 * 65536);
+        ck_assert_int_le(RLStreamGetQueuedLength(spy.stream), 2 * 65536);
     }
     ck_assert_uint_gt(sent, 2 * 65536);
     ck_assert_uint_lt(received, sent);
@@ -238,64 +238,64 @@ START_TEST(a_slow_reader_is_read_slowly)
         run_passes();
     while (drain(peer) > 0);
     ck_assert_uint_eq(received, sent);
-    end_ear(&ear);
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
 /* The peer reads everything, and there are many more answers than may be queued at the same time. */
-START_TEST(a_queue_that_is_never_empty_stops_no_reading)
+START_TEST(a_queue_that_is_never_empty_does_not_stop_reading)
 {
     size_t size = 1000;
     int peer = listen_and_answer(&size);
     for (int round = 0; round < 300; round++) {
-        while (RLStreamGetQueuedLength(ear.stream) < (RLIndex)sizeof zeros)
-            require(RLStreamWrite(ear.stream, zeros, sizeof zeros));
-        say(peer, "?");
+        while (RLStreamGetQueuedLength(spy.stream) < (RLIndex)sizeof zeros)
+            require(RLStreamWrite(spy.stream, zeros, sizeof zeros));
+        send_text(peer, "?");
         run_passes();
         drain(peer);
     }
     run_passes();
     ck_assert_uint_eq(received, 300);
-    end_ear(&ear);
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
 /* Each peer only continues to read if the data written by the other one does not count as answers. */
-START_TEST(what_the_program_has_written_is_no_answer)
+START_TEST(the_programs_writes_do_not_count_as_a_filters_answers)
 {
-    static struct ear other;
+    static struct spy other;
     static struct framer others;
-    int peer = listen_to_pair(&ear);
-    listen_to(&other, peer);
-    require(set_framer(ear.stream, &framer) && set_framer(other.stream, &others));
+    int peer = spy_on_pair(&spy);
+    spy_on(&other, peer);
+    require(set_framer(spy.stream, &framer) && set_framer(other.stream, &others));
     for (int i = 0; i < 2; i++)
-        require(RLStreamWrite(ear.stream, zeros, sizeof zeros) && RLStreamWrite(other.stream, zeros, sizeof zeros));
+        require(RLStreamWrite(spy.stream, zeros, sizeof zeros) && RLStreamWrite(other.stream, zeros, sizeof zeros));
     run_passes();
-    ck_assert_uint_eq(ear.bytes, 2 * sizeof zeros);
+    ck_assert_uint_eq(spy.bytes, 2 * sizeof zeros);
     ck_assert_uint_eq(other.bytes, 2 * sizeof zeros);
-    end_ear(&ear);
-    end_ear(&other);
+    end_spy(&spy);
+    end_spy(&other);
 }
 END_TEST
 
-static void set_null(void) { ck_assert(!RLStreamSetFilter(ear.stream, NULL)); }
-static void set_empty(void) { ck_assert(!RLStreamSetFilter(ear.stream, &(RLStreamFilter){.info = NULL})); }
-static void set_version(void) { ck_assert(!RLStreamSetFilter(ear.stream, &(RLStreamFilter){.version = 1})); }
-static void fail_without_reason(void) { RLStreamFilterFail(ear.stream, kRLStreamSuccess, 0); }
+static void set_null(void) { ck_assert(!RLStreamSetFilter(spy.stream, NULL)); }
+static void set_empty(void) { ck_assert(!RLStreamSetFilter(spy.stream, &(RLStreamFilter){.info = NULL})); }
+static void set_version(void) { ck_assert(!RLStreamSetFilter(spy.stream, &(RLStreamFilter){.version = 1})); }
+static void fail_without_reason(void) { RLStreamFilterFail(spy.stream, kRLStreamSuccess, 0); }
 
-START_TEST(mistakes_are_reported)
+START_TEST(misuse_of_filters_is_reported)
 {
-    int peer = listen_to_pair(&ear);
+    int peer = spy_on_pair(&spy);
     assert_reports(set_null, "runloop: RLStreamSetFilter: filter: expected a filter, got NULL");
     assert_reports(set_empty, "runloop: RLStreamSetFilter: filter: a function is NULL");
     assert_reports(set_version, "runloop: RLStreamSetFilter: filter: version must be 0");
     assert_reports(fail_without_reason, "runloop: RLStreamFilterFail: result: is kRLStreamSuccess");
-    RLStreamClose(ear.stream);
-    ck_assert(!set_framer(ear.stream, &framer) && errno == EBADF);
+    RLStreamClose(spy.stream);
+    ck_assert(!set_framer(spy.stream, &framer) && errno == EBADF);
     ck_assert_int_eq(framer.releases, 0);
-    end_ear(&ear);
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
@@ -304,15 +304,15 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream filter");
     TCase *all = add_case(suite, "stream filter", 20);
-    tcase_add_test(all, bytes_pass_through_it);
-    tcase_add_test(all, it_fails);
-    tcase_add_test(all, it_begins_in_the_middle);
+    tcase_add_test(all, bytes_pass_through_a_filter);
+    tcase_add_test(all, a_failing_filter_reports_why);
+    tcase_add_test(all, a_filter_may_begin_in_the_middle_of_a_stream);
     tcase_add_test(all, a_paused_stream_keeps_its_bytes_for_the_filter);
-    tcase_add_test(all, it_holds_writes_back);
-    tcase_add_test(all, lines_begin_anew_with_it);
-    tcase_add_test(all, a_slow_reader_is_read_slowly);
-    tcase_add_test(all, a_queue_that_is_never_empty_stops_no_reading);
-    tcase_add_test(all, what_the_program_has_written_is_no_answer);
-    tcase_add_test(all, mistakes_are_reported);
+    tcase_add_test(all, a_filter_can_hold_writes_back);
+    tcase_add_test(all, the_search_for_lines_starts_over_with_a_filter);
+    tcase_add_test(all, a_peer_that_reads_slowly_is_read_slowly);
+    tcase_add_test(all, a_queue_that_is_never_empty_does_not_stop_reading);
+    tcase_add_test(all, the_programs_writes_do_not_count_as_a_filters_answers);
+    tcase_add_test(all, misuse_of_filters_is_reported);
     return suite;
 }

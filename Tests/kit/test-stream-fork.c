@@ -1,7 +1,7 @@
 /* fork() in each function that a stream calls: the stream keeps working in the child, on the thread that forked and on others. */
 #include "stream-filter.h"
 
-static struct ear ear;
+static struct spy spy;
 static struct framer framer;
 
 /* Where to fork: before or after the framer's own function uses the stream, and how many generations. */
@@ -16,7 +16,7 @@ static int forks;
 static pthread_t other;
 static void *ask(UNUSED void *info)
 {
-    RLStreamGetQueuedLength(ear.stream);
+    RLStreamGetQueuedLength(spy.stream);
     return NULL;
 }
 
@@ -70,7 +70,7 @@ static void release(void *info)
     framer_release(info);
     fork_in(IN_RELEASE, 1);
 }
-static void in_callback(struct ear *e, const RLStreamEvent *event)
+static void in_callback(struct spy *e, const RLStreamEvent *event)
 {
     if (event->type != kRLStreamEventHasBytesAvailable)
         return;
@@ -99,30 +99,30 @@ static void ask_elsewhere(void)
 static void use_stream(UNUSED void *info)
 {
     RLStreamFilter filter = {0, &framer, release, start, receive, write_frames, shut_down};
-    int peer = listen_to_pair(&ear);
-    ear.action = in_callback;
-    require(RLStreamSetFilter(ear.stream, &filter));
+    int peer = spy_on_pair(&spy);
+    spy.action = in_callback;
+    require(RLStreamSetFilter(spy.stream, &filter));
     ask_elsewhere();
     require(strcmp(take(peer), "HI") == 0);
-    say(peer, "HI\1\x9e");
+    send_text(peer, "HI\1\x9e");
     run_passes();
     ask_elsewhere();
-    require(strcmp(ear.said, "O(a)") == 0 && RLStreamWrite(ear.stream, "b", 1));
+    require(strcmp(spy.seen, "O(a)") == 0 && RLStreamWrite(spy.stream, "b", 1));
     ask_elsewhere();
-    require(strcmp(take(peer), "\1\x9d") == 0 && RLStreamFlush(ear.stream, in_flush, "f"));
+    require(strcmp(take(peer), "\1\x9d") == 0 && RLStreamFlush(spy.stream, in_flush, "f"));
     run_passes();
     ask_elsewhere();
     require(strcmp(flushed, "c0f0") == 0);
-    RLStreamShutdown(ear.stream);
+    RLStreamShutdown(spy.stream);
     ask_elsewhere();
     char end[2] = "x";
     require(read(peer, end, 2) == 1 && end[0] == 0);
     require(write(peer, "\1\x9d\0", 3) == 3);
     run_passes();
-    require(strcmp(ear.said, "O(a)(b)E") == 0);
-    RLStreamClose(ear.stream);
+    require(strcmp(spy.seen, "O(a)(b)E") == 0);
+    RLStreamClose(spy.stream);
     ask_elsewhere();
-    end_ear(&ear);
+    end_spy(&spy);
     require(framer.releases == 1 && forks == wanted.forks);
 }
 

@@ -2,22 +2,22 @@
 #include "stream-forward.h"
 
 /* Data held back by the target's filter is never written once the filter has failed: the source stream continues. */
-START_TEST(a_filter_fails_that_holds_writes_back)
+START_TEST(forwarding_resumes_when_a_filter_that_holds_writes_back_fails)
 {
     static struct framer framer;
     make_two();
     ck_assert(set_framer(b.stream, &framer));
-    say(peer_of_b, "HI");
+    send_text(peer_of_b, "HI");
     run_passes();
     RLStreamFilterHoldWrites(b.stream, 1);
-    let_it_rest();
+    pause_source();
     a.calls = 0;
     ck_assert_int_ge(RLStreamGetQueuedLength(b.stream), 65536);
     RLStreamFlush(b.stream, note_flush, "f");
     RLStreamFilterFail(b.stream, kRLStreamRefused, EPROTO);
     run_passes();
     ck_assert_int_gt(a.calls, 0);
-    assert_said(&b, "O!EPROTO");
+    assert_seen(&b, "O!EPROTO");
     assert_flushed("f5");
     ck_assert_int_eq(RLStreamGetQueuedLength(b.stream), 0);
     ck_assert_int_eq(RLGetRetainCount(b.stream), 1 + 2);
@@ -26,14 +26,14 @@ START_TEST(a_filter_fails_that_holds_writes_back)
 END_TEST
 
 /* An echo holds no reference to itself while it is paused, since nothing would end that. */
-START_TEST(an_echo_that_rests_is_freed)
+START_TEST(a_paused_echo_is_freed)
 {
     make_two();
     small_buffers(RLStreamGetNativeDescriptor(a.stream));
     ck_assert(RLStreamForward(a.stream, a.stream));
-    for (size_t said = 0, before = 1; said != before; run_passes()) {
-        before = said;
-        said = say_text(peer_of_a, said, 10000000);
+    for (size_t sent = 0, before = 1; sent != before; run_passes()) {
+        before = sent;
+        sent = send_pattern(peer_of_a, sent, 10000000);
     }
     RLRunLoopRemoveSource(RLRunLoopGetCurrent(), a.stream, kRLRunLoopDefaultMode);
     ck_assert_int_eq(RLGetRetainCount(a.stream), 1);
@@ -42,23 +42,23 @@ START_TEST(an_echo_that_rests_is_freed)
     ck_assert(has_ended(peer_of_a) || errno == ECONNRESET);
     a.stream = NULL;
     close(peer_of_a);
-    end_ear(&b);
+    end_spy(&b);
     close(peer_of_b);
 }
 END_TEST
 
 /* Data that a's filter delivers while b's queue is full is written before the failure is reported. */
-START_TEST(bytes_come_before_the_failure_of_a_filter)
+START_TEST(forwarded_bytes_precede_the_failure_of_a_filter)
 {
     static struct framer framer;
     make_two();
-    let_it_rest();
+    pause_source();
     framer.greeted = 2, framer.left = -1;
     ck_assert(set_framer(a.stream, &framer));
     RLStreamFilterDeliver(a.stream, (const uint8_t *)"the last", 8);
     RLStreamFilterFail(a.stream, kRLStreamTruncated, EPROTO);
     run_passes();
-    assert_said(&a, "");
+    assert_seen(&a, "");
     char bytes[8 + 4096] = ""; /* preceded by the last eight bytes of the previous read */
     for (int empty = 0; empty < 2; run_passes()) {
         ssize_t count = read(peer_of_b, bytes + 8, 4096);
@@ -67,7 +67,7 @@ START_TEST(bytes_come_before_the_failure_of_a_filter)
             memmove(bytes, bytes + count, 8);
     }
     ck_assert_int_eq(memcmp(bytes, "the last", 8), 0);
-    assert_said(&a, "!EPROTO");
+    assert_seen(&a, "!EPROTO");
     end_two();
 }
 END_TEST
@@ -84,7 +84,7 @@ static void make_chain(RLStreamRef *first, int length)
     RLStreamContext context = {.release = count_freed};
     *first = NULL;
     for (int i = 0; i < length; i++) {
-        RLStreamRef stream = RLStreamCreate(NULL, ends[0], 0, ear_hears, &context);
+        RLStreamRef stream = RLStreamCreate(NULL, ends[0], 0, spy_callback, &context);
         require(stream != NULL && (*first == NULL || RLStreamForward(stream, *first)));
         if (*first != NULL)
             RLRelease(*first);
@@ -95,7 +95,7 @@ static void make_chain(RLStreamRef *first, int length)
 }
 
 /* Freeing a chain of any length needs no more than the stack of a thread. */
-START_TEST(a_long_chain_is_freed)
+START_TEST(a_long_chain_of_forwarding_streams_is_freed)
 {
     enum { length = SCALED(100000) };
     RLStreamRef first;
@@ -110,11 +110,11 @@ END_TEST
 
 Suite *suite_under_test(void)
 {
-    Suite *suite = suite_create("resting streams");
-    TCase *all = add_case(suite, "resting streams", 30);
-    tcase_add_test(all, a_filter_fails_that_holds_writes_back);
-    tcase_add_test(all, an_echo_that_rests_is_freed);
-    tcase_add_test(all, bytes_come_before_the_failure_of_a_filter);
-    tcase_add_loop_test(all, a_long_chain_is_freed, 0, 2);
+    Suite *suite = suite_create("paused forwarding");
+    TCase *all = add_case(suite, "paused forwarding", 30);
+    tcase_add_test(all, forwarding_resumes_when_a_filter_that_holds_writes_back_fails);
+    tcase_add_test(all, a_paused_echo_is_freed);
+    tcase_add_test(all, forwarded_bytes_precede_the_failure_of_a_filter);
+    tcase_add_loop_test(all, a_long_chain_of_forwarding_streams_is_freed, 0, 2);
     return suite;
 }

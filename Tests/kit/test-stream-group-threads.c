@@ -7,19 +7,19 @@
 START_TEST(a_member_in_no_loop)
 {
     make_members();
-    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), ears[0].stream, kRLRunLoopDefaultMode);
-    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), ears[1].stream, kRLRunLoopDefaultMode);
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), spies[0].stream, kRLRunLoopDefaultMode);
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), spies[1].stream, kRLRunLoopDefaultMode);
     close(peers[1]);
     peers[1] = -1;
     ck_assert_int_eq(write_text("x", NULL), 2);
     assert_taken("x", "EBADF", "x");
     run_passes();
-    assert_said(&ears[1], "");
-    add(ears[0].stream);
-    add(ears[1].stream);
+    assert_seen(&spies[1], "");
+    add(spies[0].stream);
+    add(spies[1].stream);
     run_passes();
-    assert_said(&ears[0], "");
-    assert_said(&ears[1], "!EPIPEE");
+    assert_seen(&spies[0], "");
+    assert_seen(&spies[1], "!EPIPEE");
     end_members();
 }
 END_TEST
@@ -94,12 +94,12 @@ enum { threads = 4, rounds = 20000, words = threads / 2 * rounds };
 static atomic_int ready, running;
 static void *serve_member(void *number)
 {
-    struct ear *ear = &ears[(intptr_t)number];
-    add(ear->stream);
+    struct spy *spy = &spies[(intptr_t)number];
+    add(spy->stream);
     ready++;
-    while (running > 0 || RLStreamGetQueuedLength(ear->stream) > 0)
+    while (running > 0 || RLStreamGetQueuedLength(spy->stream) > 0)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 1);
-    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), ear->stream, kRLRunLoopDefaultMode);
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), spy->stream, kRLRunLoopDefaultMode);
     return NULL;
 }
 static void *write_words(void *number)
@@ -119,9 +119,9 @@ START_TEST(all_members_receive_one_order)
     static uint8_t heard[count][2 * words];
     make_members();
     for (int i = 0; i < 2; i++)
-        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), ears[i].stream, kRLRunLoopDefaultMode);
+        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), spies[i].stream, kRLRunLoopDefaultMode);
     for (int i = 0; i < count; i++)
-        RLStreamSetHighWaterMark(ears[i].stream, 2 * words); /* none is too slow */
+        RLStreamSetHighWaterMark(spies[i].stream, 2 * words); /* none is too slow */
     running = 2;
     pthread_t all[threads];
     for (intptr_t i = 0; i < threads; i++)
@@ -188,7 +188,7 @@ END_TEST
 static void write_in_child(UNUSED void *info)
 {
     require(write_text("child", NULL) == 3);
-    RLStreamClose(ears[0].stream);
+    RLStreamClose(spies[0].stream);
     require(RLStreamGroupGetCount(group) == 2 && write_text("!", NULL) == 2);
 }
 static atomic_bool is_over;
@@ -210,7 +210,7 @@ static void write_while_others_did(UNUSED void *info)
     /* The stream that the other thread was writing to has failed here. */
     require(write_text("child", NULL) >= 2 && RLStreamGroupGetCount(group) == 3);
     for (int i = 0; i < count; i++)
-        RLStreamClose(ears[i].stream);
+        RLStreamClose(spies[i].stream);
     require(RLStreamGroupGetCount(group) == 0 && write_text("child", NULL) == 0);
 }
 
@@ -221,7 +221,7 @@ START_TEST(the_child_of_a_fork_writes_too)
     ck_assert_int_eq(write_text(" parent", NULL), 3);
     assert_taken("child parent", "child! parent", "child! parent");
     for (int i = 0; i < count; i++)
-        RLStreamSetHighWaterMark(ears[i].stream, 1 << 30);
+        RLStreamSetHighWaterMark(spies[i].stream, 1 << 30);
     pthread_t writer = start_thread(write_on, NULL), reader = start_thread(drain_all, NULL);
     for (int i = 0; i < 20; i++)
         ck_assert_int_eq(run_in_child(write_while_others_did, NULL), 0);

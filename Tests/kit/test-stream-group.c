@@ -10,7 +10,7 @@ START_TEST(all_members_receive_it)
     make_members();
     ck_assert_int_eq(write_text("to all", NULL), 3);
     assert_taken("to all", "to all", "to all");
-    ck_assert_int_eq(write_text("to the others", ears[1].stream), 2);
+    ck_assert_int_eq(write_text("to the others", spies[1].stream), 2);
     assert_taken("to the others", "", "to the others");
     ck_assert_int_eq(RLStreamGroupWrite(group, NULL, 0, NULL), 0);
     ck_assert_int_eq(write_text("to all", group), 0); /* misuse: a group is not a stream */
@@ -23,25 +23,25 @@ START_TEST(streams_join_and_leave)
 {
     make_members();
     RLStreamGroupRef other = RLStreamGroupCreate(NULL);
-    ck_assert_int_eq(RLStreamGroupAdd(other, ears[1].stream), 1);
-    ck_assert_int_eq(RLStreamGroupAdd(other, ears[1].stream), 1); /* is a member already */
-    ck_assert_int_eq(RLStreamGroupAdd(other, ears[0].stream), 2);
+    ck_assert_int_eq(RLStreamGroupAdd(other, spies[1].stream), 1);
+    ck_assert_int_eq(RLStreamGroupAdd(other, spies[1].stream), 1); /* is a member already */
+    ck_assert_int_eq(RLStreamGroupAdd(other, spies[0].stream), 2);
     ck_assert_int_eq(RLStreamGroupWrite(other, "x", 1, NULL), 2);
     assert_taken("x", "x", "");
-    ck_assert(RLStreamGroupRemove(group, ears[1].stream));
-    ck_assert(!RLStreamGroupRemove(group, ears[1].stream));
-    ck_assert(!RLStreamGroupRemove(other, ears[2].stream));
+    ck_assert(RLStreamGroupRemove(group, spies[1].stream));
+    ck_assert(!RLStreamGroupRemove(group, spies[1].stream));
+    ck_assert(!RLStreamGroupRemove(other, spies[2].stream));
     ck_assert_int_eq(RLStreamGroupGetCount(group), 2);
     ck_assert_int_eq(write_text("y", NULL), 2);
     assert_taken("y", "", "y");
-    end_ear(&ears[0]); /* leaves both */
+    end_spy(&spies[0]); /* leaves both */
     ck_assert_int_eq(RLStreamGroupGetCount(group), 1);
     ck_assert_int_eq(RLStreamGroupGetCount(other), 1);
-    ck_assert_int_eq(RLStreamGroupAdd(group, ears[1].stream), 2);
+    ck_assert_int_eq(RLStreamGroupAdd(group, spies[1].stream), 2);
     ck_assert_int_eq(write_text("z", NULL), 2);
     assert_taken("", "z", "z");
-    RLStreamClose(ears[2].stream);
-    ck_assert_int_eq(RLStreamGroupAdd(group, ears[2].stream), 0);
+    RLStreamClose(spies[2].stream);
+    ck_assert_int_eq(RLStreamGroupAdd(group, spies[2].stream), 0);
     ck_assert_int_eq(errno, EBADF);
     RLRelease(other);
     end_members();
@@ -56,7 +56,7 @@ START_TEST(streams_that_are_freed_leave)
     int ends[2];
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
     make_members();
-    RLStreamRef stream = RLStreamCreate(NULL, ends[0], 1, ear_hears, &context);
+    RLStreamRef stream = RLStreamCreate(NULL, ends[0], 1, spy_callback, &context);
     ck_assert_int_eq(RLStreamGroupAdd(group, stream), 4);
     RLRelease(stream);
     ck_assert_int_eq(lifetime_held(&life), 0);
@@ -74,8 +74,8 @@ START_TEST(members_keep_their_group)
     make_members();
     RLRelease(group);
     ck_assert_int_eq(write_text("x", NULL), 3);
-    ck_assert(RLStreamGroupRemove(group, ears[1].stream));
-    end_ear(&ears[0]);
+    ck_assert(RLStreamGroupRemove(group, spies[1].stream));
+    end_spy(&spies[0]);
     ck_assert_int_eq(RLStreamGroupGetCount(group), 1);
     RLRetain(group);
     end_members();
@@ -85,16 +85,16 @@ END_TEST
 START_TEST(what_cannot_be_written_is_skipped)
 {
     make_members();
-    RLStreamShutdown(ears[0].stream);
+    RLStreamShutdown(spies[0].stream);
     close(peers[1]);
     peers[1] = -1;
-    ck_assert(!RLStreamWrite(ears[1].stream, "x", 1) && errno == EPIPE);
+    ck_assert(!RLStreamWrite(spies[1].stream, "x", 1) && errno == EPIPE);
     errno = 0;
     ck_assert_int_eq(write_text("x", NULL), 1);
     ck_assert_int_eq(errno, 0);
     ck_assert_int_eq(RLStreamGroupGetCount(group), 3); /* they are not closed */
     run_passes();
-    assert_said(&ears[1], "!EPIPEE");
+    assert_seen(&spies[1], "!EPIPEE");
     ck_assert_str_eq(take(peers[2]), "x");
     end_members();
 }
@@ -108,25 +108,25 @@ START_TEST(members_fail_one_by_one)
     peers[1] = -1;
     ck_assert_int_eq(write_text("x", NULL), 2);
     run_passes();
-    assert_said(&ears[1], "!EPIPEE");
-    assert_said(&ears[0], "");
+    assert_seen(&spies[1], "!EPIPEE");
+    assert_seen(&spies[0], "");
     ck_assert_str_eq(take(peers[2]), "x");
     end_members();
 }
 END_TEST
 
-static void close_and_tell(struct ear *ear, const RLStreamEvent *event)
+static void close_and_tell(struct spy *spy, const RLStreamEvent *event)
 {
-    RLStreamClose(ear->stream);
+    RLStreamClose(spy->stream);
     require(RLStreamGroupWrite(group, event->bytes, event->length, NULL) == 2);
-    RLStreamClose(ears[2].stream);
+    RLStreamClose(spies[2].stream);
     require(RLStreamGroupWrite(group, "two", 3, NULL) == 1);
 }
 START_TEST(they_are_closed_in_a_callback)
 {
     make_members();
-    ears[0].action = close_and_tell;
-    say(peers[0], "one");
+    spies[0].action = close_and_tell;
+    send_text(peers[0], "one");
     run_passes();
     assert_taken("", "onetwo", "one");
     ck_assert_int_eq(RLStreamGroupGetCount(group), 1);
@@ -136,31 +136,31 @@ END_TEST
 
 /* -- Slow members -------------------------------------------------------------------------------------------------- */
 
-static void close_it(struct ear *ear, const RLStreamEvent *event)
+static void close_it(struct spy *spy, const RLStreamEvent *event)
 {
     if (event->type == kRLStreamEventErrorOccurred)
-        RLStreamClose(ear->stream);
+        RLStreamClose(spy->stream);
 }
 START_TEST(a_slow_member_fails)
 {
     make_members();
-    small_buffers(RLStreamGetNativeDescriptor(ears[1].stream));
-    RLStreamSetHighWaterMark(ears[1].stream, 1000);
-    ears[1].action = close_it;
+    small_buffers(RLStreamGetNativeDescriptor(spies[1].stream));
+    RLStreamSetHighWaterMark(spies[1].stream, 1000);
+    spies[1].action = close_it;
     size_t taken[2] = {0};
     int writes = 0;
     while (write_text("some twenty bytes…\n", NULL) == 3) {
         writes++;
         taken[0] += drain(peers[0]);
         taken[1] += drain(peers[2]);
-        ck_assert_int_lt(RLStreamGetQueuedLength(ears[1].stream), 1000 + 21);
+        ck_assert_int_lt(RLStreamGetQueuedLength(spies[1].stream), 1000 + 21);
     }
-    ck_assert_int_eq(RLStreamGetQueuedLength(ears[1].stream), 0); /* has failed: nothing is kept */
+    ck_assert_int_eq(RLStreamGetQueuedLength(spies[1].stream), 0); /* has failed: nothing is kept */
     ck_assert_int_eq(RLStreamGroupGetCount(group), 3);
-    assert_said(&ears[1], ""); /* its loop tells it */
+    assert_seen(&spies[1], ""); /* its loop tells it */
     run_passes();
-    assert_said(&ears[1], "!ENOBUFS");
-    ck_assert_int_eq(ears[1].result, kRLStreamFailed);
+    assert_seen(&spies[1], "!ENOBUFS");
+    ck_assert_int_eq(spies[1].result, kRLStreamFailed);
     ck_assert_int_eq(RLStreamGroupGetCount(group), 2);
     ck_assert_uint_eq(taken[0] + drain(peers[0]), (size_t)(writes + 1) * 21);
     ck_assert_uint_eq(taken[1] + drain(peers[2]), (size_t)(writes + 1) * 21);
@@ -173,16 +173,16 @@ START_TEST(one_long_write_makes_no_member_slow)
 {
     static char text[5000000];
     for (size_t i = 0; i < sizeof text; i++)
-        text[i] = text_at(i);
+        text[i] = pattern_at(i);
     make_members();
     ck_assert_int_eq(RLStreamGroupWrite(group, text, sizeof text, NULL), 3);
     memset(text, 0, sizeof text); /* it is copied */
     for (int i = 0; i < count; i++) {
-        ck_assert_int_gt(RLStreamGetQueuedLength(ears[i].stream), 1000000);
+        ck_assert_int_gt(RLStreamGetQueuedLength(spies[i].stream), 1000000);
         for (size_t heard = 0; heard < sizeof text; run_passes())
-            heard = check_text(peers[i], heard, 5000);
-        ck_assert_int_eq(RLStreamGetQueuedLength(ears[i].stream), 0);
-        assert_said(&ears[i], "");
+            heard = check_pattern(peers[i], heard, 5000);
+        ck_assert_int_eq(RLStreamGetQueuedLength(spies[i].stream), 0);
+        assert_seen(&spies[i], "");
     }
     end_members();
 }
@@ -193,23 +193,23 @@ START_TEST(pieces_of_all_lengths)
 {
     static char text[400000];
     for (size_t i = 0; i < sizeof text; i++)
-        text[i] = text_at(i);
+        text[i] = pattern_at(i);
     make_members();
     size_t said = 0, heard[count] = {0};
     for (int i = 0; i < count; i++) {
-        small_buffers(RLStreamGetNativeDescriptor(ears[i].stream));
-        RLStreamSetHighWaterMark(ears[i].stream, sizeof text);
+        small_buffers(RLStreamGetNativeDescriptor(spies[i].stream));
+        RLStreamSetHighWaterMark(spies[i].stream, sizeof text);
     }
     for (size_t length = 1; said < sizeof text; length = length * 7 % 4093) {
         size_t piece = length < sizeof text - said ? length : sizeof text - said;
         ck_assert_int_eq(RLStreamGroupWrite(group, text + said, (RLIndex)piece, NULL), 3);
         said += piece;
-        heard[1] = check_text(peers[1], heard[1], 2000);
+        heard[1] = check_pattern(peers[1], heard[1], 2000);
     }
     for (int i = 0; i < count; i++) {
         for (; heard[i] < said; run_passes())
-            heard[i] = check_text(peers[i], heard[i], 5000);
-        assert_said(&ears[i], "");
+            heard[i] = check_pattern(peers[i], heard[i], 5000);
+        assert_seen(&spies[i], "");
     }
     end_members();
 }
@@ -260,12 +260,12 @@ START_TEST(members_with_filters)
     struct framer framers[2] = {{0}};
     RLStreamFilter again = {0, &framers[1], NULL, framer_start, framer_receive, write_again, framer_shutdown};
     make_members();
-    ck_assert(set_framer(ears[0].stream, &framers[0]));
-    ck_assert(RLStreamSetFilter(ears[1].stream, &again));
-    ck_assert_int_eq(write_text("a", ears[1].stream), 2); /* waits for the filter */
+    ck_assert(set_framer(spies[0].stream, &framers[0]));
+    ck_assert(RLStreamSetFilter(spies[1].stream, &again));
+    ck_assert_int_eq(write_text("a", spies[1].stream), 2); /* waits for the filter */
     assert_taken("HI", "HI", "a");
-    say(peers[0], "HI");
-    say(peers[1], "HI");
+    send_text(peers[0], "HI");
+    send_text(peers[1], "HI");
     run_passes();
     ck_assert_int_eq(write_text("b", NULL), 3);
     assert_taken("\x01\x9e\x01\x9d", "\x01\x9d", "b");
@@ -276,7 +276,7 @@ END_TEST
 /* -- Mistakes ------------------------------------------------------------------------------------------------------ */
 
 static RLRunLoopSourceRef plain;
-static void add_to_stream(void) { ck_assert_int_eq(RLStreamGroupAdd(ears[0].stream, ears[1].stream), 0); }
+static void add_to_stream(void) { ck_assert_int_eq(RLStreamGroupAdd(spies[0].stream, spies[1].stream), 0); }
 static void add_source(void) { ck_assert_int_eq(RLStreamGroupAdd(group, plain), 0); }
 static void add_null(void) { ck_assert_int_eq(RLStreamGroupAdd(group, NULL), 0); }
 static void remove_null(void) { ck_assert(!RLStreamGroupRemove(group, NULL)); }

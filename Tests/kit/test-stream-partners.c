@@ -4,68 +4,68 @@
 static struct lifetime life;
 static RLStreamContext silent = {0, &life, lifetime_retain, lifetime_release, NULL};
 
-static bool is_open(struct ear *ear) { return RLRunLoopSourceIsValid(ear->stream); }
+static bool is_open(struct spy *spy) { return RLRunLoopSourceIsValid(spy->stream); }
 /* Asserts that both are closed, and that only the program holds references to them. */
-static void assert_both_are_over(void)
+static void assert_both_closed(void)
 {
     ck_assert(!is_open(&a) && !is_open(&b));
     ck_assert_int_eq(RLGetRetainCount(a.stream), 1);
     ck_assert_int_eq(RLGetRetainCount(b.stream), 1);
 }
 
-START_TEST(both_ends_end_both)
+START_TEST(the_end_of_both_directions_closes_both_streams)
 {
     for (int first = 0; first < 2; first++) {
         make_two();
         int ends[] = {first ? peer_of_b : peer_of_a, first ? peer_of_a : peer_of_b};
-        struct ear *ears[] = {first ? &b : &a, first ? &a : &b};
+        struct spy *spies[] = {first ? &b : &a, first ? &a : &b};
         ck_assert(RLStreamForwardBoth(a.stream, b.stream));
-        say(ends[0], "to the other");
-        say(ends[1], "and back");
+        send_text(ends[0], "to the other");
+        send_text(ends[1], "and back");
         run_passes();
         ck_assert_str_eq(take(ends[1]), "to the other");
         ck_assert_str_eq(take(ends[0]), "and back");
         shutdown(ends[0], SHUT_WR);
         run_passes();
         ck_assert(has_ended(ends[1]) && is_open(&a) && is_open(&b));
-        assert_said(ears[0], "E");
-        say(ends[1], "a last word");
+        assert_seen(spies[0], "E");
+        send_text(ends[1], "a last word");
         shutdown(ends[1], SHUT_WR);
         run_passes();
         ck_assert_str_eq(take(ends[0]), "a last word");
         ck_assert(has_ended(ends[0]));
-        assert_said(ears[0], "");
-        assert_said(ears[1], "E");
-        assert_both_are_over();
+        assert_seen(spies[0], "");
+        assert_seen(spies[1], "E");
+        assert_both_closed();
         end_two();
     }
 }
 END_TEST
 
 /* Both peers have ended, and data that the relay has queued for one of them is written before it closes. */
-START_TEST(what_is_queued_is_written)
+START_TEST(queued_bytes_are_written_before_both_streams_close)
 {
     enum { all = 1000000 };
     make_two();
     small_buffers(RLStreamGetNativeDescriptor(b.stream));
     ck_assert(RLStreamForwardBoth(a.stream, b.stream));
     shutdown(peer_of_b, SHUT_WR);
-    size_t said = 0, heard = 0;
-    while (heard < all) {
-        if (said < all && (said = say_text(peer_of_a, said, all)) == all)
+    size_t sent = 0, received = 0;
+    while (received < all) {
+        if (sent < all && (sent = send_pattern(peer_of_a, sent, all)) == all)
             shutdown(peer_of_a, SHUT_WR);
         run_passes();
-        heard = check_text(peer_of_b, heard, 5000);
+        received = check_pattern(peer_of_b, received, 5000);
     }
     run_passes();
     ck_assert(has_ended(peer_of_a) && has_ended(peer_of_b));
-    assert_both_are_over();
+    assert_both_closed();
     end_two();
 }
 END_TEST
 
 /* The stream is kept by the loop alone, and has no callback. */
-START_TEST(an_echo_without_a_function)
+START_TEST(an_echo_needs_no_callback)
 {
     enum { all = 500000 };
     int ends[2];
@@ -74,11 +74,11 @@ START_TEST(an_echo_without_a_function)
     RLStreamRef echo = RLScheduleSource(RLStreamCreate(NULL, ends[0], 1, NULL, &silent));
     ck_assert(RLStreamForwardBoth(echo, echo));
     ck_assert_int_eq(lifetime_held(&life), 1);
-    for (size_t said = 0, heard = 0; heard < all;) {
-        if (said < all && (said = say_text(ends[1], said, all)) == all)
+    for (size_t sent = 0, received = 0; received < all;) {
+        if (sent < all && (sent = send_pattern(ends[1], sent, all)) == all)
             shutdown(ends[1], SHUT_WR);
         run_passes();
-        heard = check_text(ends[1], heard, 5000);
+        received = check_pattern(ends[1], received, 5000);
     }
     run_passes();
     ck_assert(has_ended(ends[1]));
@@ -88,13 +88,13 @@ START_TEST(an_echo_without_a_function)
 }
 END_TEST
 
-START_TEST(without_a_function_it_reads_only_while_it_is_forwarded)
+START_TEST(a_stream_without_a_callback_reads_only_while_it_is_forwarded)
 {
     make_two();
     int ends[2];
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
     RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, ends[0], 1, NULL, &silent));
-    say(ends[1], "one");
+    send_text(ends[1], "one");
     run_passes();
     for (int round = 0; round < 2; round++) {
         require(recv(ends[0], (char[4]){0}, 3, MSG_PEEK) == 3); /* it has not been read */
@@ -102,7 +102,7 @@ START_TEST(without_a_function_it_reads_only_while_it_is_forwarded)
         run_passes();
         ck_assert_str_eq(take(peer_of_b), round ? "two" : "one");
         ck_assert(RLStreamForward(stream, NULL));
-        say(ends[1], "two");
+        send_text(ends[1], "two");
         run_passes();
     }
     RLStreamClose(b.stream); /* data that the target refuses is dropped */
@@ -110,7 +110,7 @@ START_TEST(without_a_function_it_reads_only_while_it_is_forwarded)
     ck_assert(RLStreamForward(stream, a.stream));
     RLStreamShutdown(a.stream);
     run_passes();
-    say(ends[1], "three");
+    send_text(ends[1], "three");
     run_passes();
     require(recv(ends[0], (char[8]){0}, 8, MSG_PEEK) == 5);
     end_two();
@@ -147,14 +147,14 @@ static void fail_b_in_writing(void)
     run_passes();
     close(peer_of_b);
     peer_of_b = -1;
-    say(peer_of_a, "to nobody");
+    send_text(peer_of_a, "to nobody");
 }
 
-START_TEST(one_is_over_and_so_is_the_other)
+START_TEST(the_end_of_one_stream_ends_its_partner)
 {
     static const struct {
         void (*end)(void);
-        const char *said;
+        const char *seen;
     } cases[] = {{set_limit, "!ETIMEDOUT"}, {close_b, ""},
                  {invalidate_b, ""},        {close_b_later, ""},
                  {reset_b, "!ECONNRESET"},  {fail_b_in_writing, "E!EPIPE"}};
@@ -165,18 +165,18 @@ START_TEST(one_is_over_and_so_is_the_other)
         static char text[200000];
         require(RLStreamWrite(a.stream, text, sizeof text)); /* is written whatever happens to b */
         cases[i].end();
-        size_t heard = 0;
+        size_t received = 0;
         while (is_open(&a)) {
             RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.1, 1);
-            heard += drain(peer_of_a);
+            received += drain(peer_of_a);
         }
-        heard += drain(peer_of_a);
-        ck_assert_int_eq(heard, sizeof text);
+        received += drain(peer_of_a);
+        ck_assert_int_eq(received, sizeof text);
         ck_assert(has_ended(peer_of_a));
-        assert_said(&b, cases[i].said);
-        assert_both_are_over();
-        end_ear(&a);
-        end_ear(&b);
+        assert_seen(&b, cases[i].seen);
+        assert_both_closed();
+        end_spy(&a);
+        end_spy(&b);
         close(peer_of_a);
         if (peer_of_b >= 0)
             close(peer_of_b);
@@ -189,7 +189,7 @@ static RLStreamRef connect_to_nothing(void)
     RLStreamRef stream = RLStreamCreateConnectedToHost(NULL, "127.0.0.1", "1", NULL, 1000, NULL, &silent);
     return RLScheduleSource((RLStreamRef)RLRetain(stream));
 }
-START_TEST(a_connection_that_fails)
+START_TEST(a_failed_connection_ends_its_partner)
 {
     make_two();
     RLStreamRef stream = connect_to_nothing();
@@ -199,7 +199,7 @@ START_TEST(a_connection_that_fails)
     drop_source(stream);
     stream = connect_to_nothing();
     ck_assert(RLStreamForwardBoth(a.stream, stream));
-    say(peer_of_a, "is anybody there?");
+    send_text(peer_of_a, "is anybody there?");
     while (is_open(&a))
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
     drop_source(stream);
@@ -209,22 +209,22 @@ START_TEST(a_connection_that_fails)
 }
 END_TEST
 
-START_TEST(through_filters)
+START_TEST(partners_forward_through_filters)
 {
     static struct framer of_a, of_b;
     make_two();
     ck_assert(set_framer(a.stream, &of_a) && set_framer(b.stream, &of_b));
     ck_assert(RLStreamForwardBoth(a.stream, b.stream));
     require(write(peer_of_a, "HI\1\x9c\0", 5) == 5); /* ~c, the end */
-    say(peer_of_b, "HI");
+    send_text(peer_of_b, "HI");
     run_passes();
     ck_assert_int_eq(read(peer_of_b, (char[9]){0}, 9), 5);
     ck_assert(is_open(&a) && is_open(&b));
     require(write(peer_of_b, "\0", 1) == 1);
     run_passes();
-    assert_said(&a, "OE");
-    assert_said(&b, "OE");
-    assert_both_are_over();
+    assert_seen(&a, "OE");
+    assert_seen(&b, "OE");
+    assert_both_closed();
     ck_assert(of_a.releases == 1 && of_b.releases == 1);
     end_two();
 }
@@ -232,9 +232,9 @@ END_TEST
 
 /* -- In callbacks, and by threads -- */
 
-static struct ear *ended;
+static struct spy *ended;
 static int ending;
-static void end_it(UNUSED struct ear *ear, UNUSED const RLStreamEvent *event)
+static void end_it(UNUSED struct spy *spy, UNUSED const RLStreamEvent *event)
 {
     RLStreamRef stream = ended->stream;
     if (stream == NULL)
@@ -248,7 +248,7 @@ static void end_it(UNUSED struct ear *ear, UNUSED const RLStreamEvent *event)
         RLStreamClose(stream);
     RLRelease(stream);
 }
-START_TEST(either_ends_in_any_callback)
+START_TEST(either_partner_may_end_in_any_callback)
 {
     for (int i = 0; i < 4 * 2 * 3; i++) {
         make_two();
@@ -295,7 +295,7 @@ static void *close_it(void *stream)
     RLStreamClose(stream);
     return NULL;
 }
-START_TEST(two_threads_close_them_at_once)
+START_TEST(two_threads_may_close_both_partners_at_once)
 {
     for (int i = 0; i < 100; i++) {
         make_two();
@@ -306,14 +306,14 @@ START_TEST(two_threads_close_them_at_once)
         RLRunLoopAddSource(other.loop, b.stream, kRLRunLoopDefaultMode);
         go = 0;
         pthread_t thread = start_thread(close_it, b.stream);
-        say(peer_of_a, "x");
+        send_text(peer_of_a, "x");
         shutdown(i % 2 ? peer_of_a : peer_of_b, SHUT_WR);
         go = 1;
         run_passes();
         RLStreamClose(a.stream);
         join_thread(thread);
         looper_stop(&other);
-        assert_both_are_over();
+        assert_both_closed();
         end_two();
     }
 }
@@ -323,11 +323,11 @@ END_TEST
 
 static void forward_nothing(void) { ck_assert(!RLStreamForwardBoth(NULL, a.stream)); }
 static void forward_to_nothing(void) { ck_assert(!RLStreamForwardBoth(a.stream, NULL)); }
-START_TEST(what_is_refused_changes_nothing)
+START_TEST(a_refused_partnership_changes_nothing)
 {
     make_two();
-    struct ear c = {0};
-    int peer_of_c = listen_to_pair(&c), ends[2];
+    struct spy c = {0};
+    int peer_of_c = spy_on_pair(&c), ends[2];
     require(pipe2(ends, O_CLOEXEC) == 0);
     RLStreamRef to_read = add(RLStreamCreate(NULL, ends[0], 1, NULL, NULL));
     ck_assert(!RLStreamForwardBoth(a.stream, to_read) && errno == EBADF);
@@ -346,16 +346,16 @@ START_TEST(what_is_refused_changes_nothing)
     ck_assert(!RLStreamForwardBoth(a.stream, a.stream) && errno == EBUSY);
     RLStreamClose(b.stream);
     run_passes();
-    assert_both_are_over();
+    assert_both_closed();
     ck_assert(!RLStreamForwardBoth(c.stream, b.stream) && errno == EBADF);
     ck_assert(!RLStreamForwardBoth(b.stream, b.stream) && errno == EBADF);
-    say(peer_of_c, "mine");
+    send_text(peer_of_c, "mine");
     run_passes();
-    assert_said(&c, "(mine)");
+    assert_seen(&c, "(mine)");
     ck_assert_int_eq(RLGetRetainCount(c.stream), 3);
     assert_reports(forward_nothing, "runloop: RLStreamForwardBoth: stream: expected RLStream, got NULL");
     assert_reports(forward_to_nothing, "runloop: RLStreamForwardBoth: other: expected RLStream, got NULL");
-    end_ear(&c);
+    end_spy(&c);
     close(peer_of_c);
     end_two();
 }
@@ -365,15 +365,15 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("streams that are forwarded to each other");
     TCase *all = add_case(suite, "streams that are forwarded to each other", 60);
-    tcase_add_test(all, both_ends_end_both);
-    tcase_add_test(all, what_is_queued_is_written);
-    tcase_add_test(all, an_echo_without_a_function);
-    tcase_add_test(all, without_a_function_it_reads_only_while_it_is_forwarded);
-    tcase_add_test(all, one_is_over_and_so_is_the_other);
-    tcase_add_test(all, a_connection_that_fails);
-    tcase_add_test(all, through_filters);
-    tcase_add_test(all, either_ends_in_any_callback);
-    tcase_add_test(all, two_threads_close_them_at_once);
-    tcase_add_test(all, what_is_refused_changes_nothing);
+    tcase_add_test(all, the_end_of_both_directions_closes_both_streams);
+    tcase_add_test(all, queued_bytes_are_written_before_both_streams_close);
+    tcase_add_test(all, an_echo_needs_no_callback);
+    tcase_add_test(all, a_stream_without_a_callback_reads_only_while_it_is_forwarded);
+    tcase_add_test(all, the_end_of_one_stream_ends_its_partner);
+    tcase_add_test(all, a_failed_connection_ends_its_partner);
+    tcase_add_test(all, partners_forward_through_filters);
+    tcase_add_test(all, either_partner_may_end_in_any_callback);
+    tcase_add_test(all, two_threads_may_close_both_partners_at_once);
+    tcase_add_test(all, a_refused_partnership_changes_nothing);
     return suite;
 }

@@ -22,7 +22,7 @@ struct end {
     RLStreamRef stream;
     struct end *other;
     struct framer framer;
-    size_t wrote, heard, flushed;
+    size_t wrote, received, flushed;
     enum rule rule;
     RLIndex count;
     bool is_shut, is_paused, has_ended, is_told_of_room;
@@ -42,10 +42,10 @@ static void choose_rule(struct end *end)
 static void check_piece(struct end *end, const uint8_t *bytes, size_t length)
 {
     for (size_t i = 0; i < length; i++)
-        require(bytes[i] == letter(end->heard + i));
-    end->heard += length;
-    require(end->heard <= end->other->wrote);
-    bool is_last = end->other->is_shut && end->heard == end->other->wrote;
+        require(bytes[i] == letter(end->received + i));
+    end->received += length;
+    require(end->received <= end->other->wrote);
+    bool is_last = end->other->is_shut && end->received == end->other->wrote;
     if (end->rule == counted)
         require(length == (size_t)end->count || (is_last && length < (size_t)end->count));
     if (end->rule == lines) {
@@ -54,7 +54,7 @@ static void check_piece(struct end *end, const uint8_t *bytes, size_t length)
     }
 }
 
-static void heard(RLStreamRef stream, const RLStreamEvent *event, void *info)
+static void received(RLStreamRef stream, const RLStreamEvent *event, void *info)
 {
     struct end *end = info;
     require(stream == end->stream && event->type != kRLStreamEventErrorOccurred);
@@ -71,7 +71,7 @@ static void heard(RLStreamRef stream, const RLStreamEvent *event, void *info)
         if (random_below(20) == 0)
             RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
     } else if (event->type == kRLStreamEventEndEncountered) {
-        require(end->other->is_shut && end->heard == end->other->wrote);
+        require(end->other->is_shut && end->received == end->other->wrote);
         end->has_ended = true;
     } else if (event->type == kRLStreamEventCanAcceptBytes) {
         require(end->is_told_of_room);
@@ -134,7 +134,7 @@ static void run_program(bool is_filtered)
         RLStreamContext context = {.info = &ends[i]};
         if (random_below(2) == 0)
             small_buffers(pair[i]);
-        ends[i].stream = add(RLStreamCreate(NULL, pair[i], 1, heard, &context));
+        ends[i].stream = add(RLStreamCreate(NULL, pair[i], 1, received, &context));
         require(!is_filtered || set_framer(ends[i].stream, &ends[i].framer));
         if (random_below(2) == 0)
             RLStreamSetHighWaterMark(ends[i].stream, 1 + random_below(1000));
@@ -156,7 +156,7 @@ static void run_program(bool is_filtered)
     }
 }
 
-START_TEST(streams_do_as_the_model)
+START_TEST(random_streams_agree_with_the_model)
 {
     const char *more = getenv("RL_SEEDS");
     int seeds = more != NULL ? atoi(more) : SCALED(60);
@@ -171,6 +171,6 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream random");
     TCase *all = add_case(suite, "stream random", 60);
-    tcase_add_loop_test(all, streams_do_as_the_model, 0, 2);
+    tcase_add_loop_test(all, random_streams_agree_with_the_model, 0, 2);
     return suite;
 }

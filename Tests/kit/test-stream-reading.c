@@ -1,68 +1,68 @@
 /* RLStream: data is reported in the chunks that were requested; pausing, ends, errors. */
 #include "stream.h"
 
-static struct ear ear;
+static struct spy spy;
 
-START_TEST(whatever_has_come_is_a_piece)
+START_TEST(all_available_bytes_are_one_piece)
 {
-    int peer = listen_to_pair(&ear);
+    int peer = spy_on_pair(&spy);
     run_passes();
-    assert_said(&ear, "");
-    say(peer, "one");
+    assert_seen(&spy, "");
+    send_text(peer, "one");
     run_passes();
-    assert_said(&ear, "(one)");
-    say(peer, "two");
-    say(peer, "three");
+    assert_seen(&spy, "(one)");
+    send_text(peer, "two");
+    send_text(peer, "three");
     run_passes();
-    assert_said(&ear, "(twothree)");
-    end_ear(&ear);
+    assert_seen(&spy, "(twothree)");
+    end_spy(&spy);
     ck_assert_str_eq(take(peer), "");
     close(peer);
 }
 END_TEST
 
-START_TEST(a_delimiter_may_be_anywhere)
+START_TEST(a_delimiter_may_be_split_across_reads)
 {
-    int peer = listen_to_pair(&ear);
-    RLStreamSetReadDelimiter(ear.stream, "\r\n", 2, 100);
-    say(peer, "one\r\ntwo\r");
+    int peer = spy_on_pair(&spy);
+    RLStreamSetReadDelimiter(spy.stream, "\r\n", 2, 100);
+    send_text(peer, "one\r\ntwo\r");
     run_passes();
-    assert_said(&ear, "(one\r\n)");
-    say(peer, "\nth\rr");
+    assert_seen(&spy, "(one\r\n)");
+    send_text(peer, "\nth\rr");
     run_passes();
-    assert_said(&ear, "(two\r\n)");
-    say(peer, "\n\r\r\n\r\n");
+    assert_seen(&spy, "(two\r\n)");
+    send_text(peer, "\n\r\r\n\r\n");
     run_passes();
-    assert_said(&ear, "(th\rr\n\r\r\n)(\r\n)");
-    say(peer, "no delimiter");
+    assert_seen(&spy, "(th\rr\n\r\r\n)(\r\n)");
+    send_text(peer, "no delimiter");
     close(peer);
     run_passes();
-    assert_said(&ear, "(no delimiter)E");
-    end_ear(&ear);
+    assert_seen(&spy, "(no delimiter)E");
+    end_spy(&spy);
 }
 END_TEST
 
-START_TEST(pieces_of_a_length)
+START_TEST(pieces_have_the_requested_length)
 {
-    int peer = listen_to_pair(&ear);
-    RLStreamSetReadCount(ear.stream, 4);
-    say(peer, "one");
+    int peer = spy_on_pair(&spy);
+    RLStreamSetReadCount(spy.stream, 4);
+    send_text(peer, "one");
     run_passes();
-    assert_said(&ear, "");
-    say(peer, "two three");
+    assert_seen(&spy, "");
+    send_text(peer, "two three");
     run_passes();
-    assert_said(&ear, "(onet)(wo t)(hree)");
-    say(peer, "x");
+    assert_seen(&spy, "(onet)(wo t)(hree)");
+    send_text(peer, "x");
     shutdown(peer, SHUT_WR);
     run_passes();
-    assert_said(&ear, "(x)E");
-    end_ear(&ear);
+    assert_seen(&spy, "(x)E");
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
 /* Reads a header, whose lines end with an empty one. Its last line states the length of the body. */
-static void read_message(struct ear *e, const RLStreamEvent *event)
+static void read_message(struct spy *e, const RLStreamEvent *event)
 {
     if (event->length > 2 && event->bytes[event->length - 1] == '\n')
         RLStreamSetReadCount(e->stream, event->bytes[0] - '0');
@@ -70,57 +70,57 @@ static void read_message(struct ear *e, const RLStreamEvent *event)
         RLStreamSetReadDelimiter(e->stream, "\n", 1, 10);
 }
 
-START_TEST(each_call_chooses_the_next_piece)
+START_TEST(each_callback_chooses_the_next_piece)
 {
-    int peer = listen_to_pair(&ear);
-    ear.action = read_message;
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 10);
-    say(peer, "3..\nabc\n4..\ndefg1..\nh");
+    int peer = spy_on_pair(&spy);
+    spy.action = read_message;
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, 10);
+    send_text(peer, "3..\nabc\n4..\ndefg1..\nh");
     run_passes();
-    assert_said(&ear, "(3..\n)(abc)(\n)(4..\n)(defg)(1..\n)(h)");
-    end_ear(&ear);
+    assert_seen(&spy, "(3..\n)(abc)(\n)(4..\n)(defg)(1..\n)(h)");
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-static void take_the_rest(struct ear *e, const RLStreamEvent *event)
+static void take_the_rest(struct spy *e, const RLStreamEvent *event)
 {
     if (event->type == kRLStreamEventErrorOccurred)
         RLStreamSetReadCount(e->stream, 0);
 }
 
-START_TEST(a_line_may_be_too_long)
+START_TEST(a_line_that_is_too_long_is_an_error)
 {
-    int peer = listen_to_pair(&ear);
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 4);
-    say(peer, "123\n1234");
+    int peer = spy_on_pair(&spy);
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, 4);
+    send_text(peer, "123\n1234");
     run_passes();
-    assert_said(&ear, "(123\n)!EMSGSIZE");
-    ck_assert_int_eq(ear.result, kRLStreamTooLong);
-    say(peer, "5678\n");
+    assert_seen(&spy, "(123\n)!EMSGSIZE");
+    ck_assert_int_eq(spy.result, kRLStreamTooLong);
+    send_text(peer, "5678\n");
     run_passes();
-    assert_said(&ear, ""); /* reading has stopped */
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 9);
+    assert_seen(&spy, ""); /* reading has stopped */
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, 9);
     run_passes();
-    assert_said(&ear, "(12345678\n)");
-    ear.action = take_the_rest;
-    say(peer, "0123456789\nx");
+    assert_seen(&spy, "(12345678\n)");
+    spy.action = take_the_rest;
+    send_text(peer, "0123456789\nx");
     run_passes();
-    assert_said(&ear, "!EMSGSIZE(0123456789\nx)");
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 4);
-    say(peer, "1234"); /* the last line may be as long as the limit, without its delimiter */
+    assert_seen(&spy, "!EMSGSIZE(0123456789\nx)");
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, 4);
+    send_text(peer, "1234"); /* the last line may be as long as the limit, without its delimiter */
     close(peer);
     run_passes();
-    assert_said(&ear, "!EMSGSIZE(1234)E");
-    end_ear(&ear);
+    assert_seen(&spy, "!EMSGSIZE(1234)E");
+    end_spy(&spy);
 }
 END_TEST
 
-START_TEST(a_huge_line)
+START_TEST(a_huge_line_is_one_piece)
 {
     enum { length = 3000000 };
-    int peer = listen_to_pair(&ear);
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, length);
+    int peer = spy_on_pair(&spy);
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, length);
     static char bytes[length];
     memset(bytes, 'x', length);
     bytes[length - 1] = '\n';
@@ -129,87 +129,87 @@ START_TEST(a_huge_line)
         sent += count > 0 ? (size_t)count : 0;
         run_passes();
     }
-    ck_assert_int_eq(ear.calls, 1);
-    ck_assert_uint_eq(ear.bytes, length);
-    end_ear(&ear);
+    ck_assert_int_eq(spy.calls, 1);
+    ck_assert_uint_eq(spy.bytes, length);
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-static void pause_reading(struct ear *e, const RLStreamEvent *event)
+static void pause_reading(struct spy *e, const RLStreamEvent *event)
 {
     if (event->type == kRLStreamEventHasBytesAvailable)
         RLStreamPauseReading(e->stream);
 }
 
-START_TEST(a_pause_keeps_what_is_there)
+START_TEST(a_pause_keeps_the_bytes_already_read)
 {
-    int peer = listen_to_pair(&ear);
-    ear.action = pause_reading;
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 100);
-    say(peer, "a\nb\nc");
+    int peer = spy_on_pair(&spy);
+    spy.action = pause_reading;
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, 100);
+    send_text(peer, "a\nb\nc");
     run_passes();
-    assert_said(&ear, "(a\n)");
-    say(peer, "\n");
+    assert_seen(&spy, "(a\n)");
+    send_text(peer, "\n");
     close(peer);
     run_passes();
-    assert_said(&ear, "");
-    RLStreamResumeReading(ear.stream);
-    RLStreamResumeReading(ear.stream);
+    assert_seen(&spy, "");
+    RLStreamResumeReading(spy.stream);
+    RLStreamResumeReading(spy.stream);
     run_passes();
-    assert_said(&ear, "(b\n)");
-    RLStreamResumeReading(ear.stream);
+    assert_seen(&spy, "(b\n)");
+    RLStreamResumeReading(spy.stream);
     run_passes();
-    assert_said(&ear, "(c\n)");
-    RLStreamResumeReading(ear.stream);
+    assert_seen(&spy, "(c\n)");
+    RLStreamResumeReading(spy.stream);
     run_passes();
-    assert_said(&ear, "E");
-    end_ear(&ear);
+    assert_seen(&spy, "E");
+    end_spy(&spy);
 }
 END_TEST
 
-START_TEST(nothing_is_read_while_it_is_paused)
+START_TEST(nothing_is_read_while_a_stream_is_paused)
 {
-    int peer = listen_to_pair(&ear);
-    RLStreamPauseReading(ear.stream);
-    say(peer, "x");
+    int peer = spy_on_pair(&spy);
+    RLStreamPauseReading(spy.stream);
+    send_text(peer, "x");
     run_passes();
     char byte;
-    ck_assert_int_eq(recv(RLStreamGetNativeDescriptor(ear.stream), &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
-    assert_said(&ear, "");
-    RLStreamResumeReading(ear.stream);
+    ck_assert_int_eq(recv(RLStreamGetNativeDescriptor(spy.stream), &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
+    assert_seen(&spy, "");
+    RLStreamResumeReading(spy.stream);
     run_passes();
-    assert_said(&ear, "(x)");
-    end_ear(&ear);
+    assert_seen(&spy, "(x)");
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-static void run_nested(struct ear *e, UNUSED const RLStreamEvent *event)
+static void run_nested(struct spy *e, UNUSED const RLStreamEvent *event)
 {
-    ear_notes(e, "<", 1);
+    spy_notes(e, "<", 1);
     for (int i = 0; i < 3; i++)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1);
-    ear_notes(e, ">", 1);
+    spy_notes(e, ">", 1);
 }
 
-START_TEST(a_nested_run_reads_nothing)
+START_TEST(a_nested_run_does_not_read_the_stream_of_its_callback)
 {
-    int peer = listen_to_pair(&ear);
-    ear.action = run_nested;
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 100);
-    say(peer, "a\nb\n");
+    int peer = spy_on_pair(&spy);
+    spy.action = run_nested;
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, 100);
+    send_text(peer, "a\nb\n");
     run_passes();
-    assert_said(&ear, "(a\n)<>(b\n)<>");
-    say(peer, "c\n");
+    assert_seen(&spy, "(a\n)<>(b\n)<>");
+    send_text(peer, "c\n");
     run_passes();
-    assert_said(&ear, "(c\n)<>");
-    end_ear(&ear);
+    assert_seen(&spy, "(c\n)<>");
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-START_TEST(a_peer_resets)
+START_TEST(a_reset_by_the_peer_is_an_error)
 {
     for (int before = 0; before < 2; before++) {
         int server = socket(AF_INET, SOCK_STREAM, 0), client = socket(AF_INET, SOCK_STREAM, 0);
@@ -222,17 +222,17 @@ START_TEST(a_peer_resets)
         require(setsockopt(peer, SOL_SOCKET, SO_LINGER, &linger, sizeof linger) == 0);
         if (before)
             close(peer);
-        listen_to(&ear, client);
+        spy_on(&spy, client);
         if (!before) {
             run_passes();
             close(peer);
         }
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 10, 1);
         run_passes();
-        assert_said(&ear, "!ECONNRESET");
-        ck_assert_int_eq(ear.result, kRLStreamFailed);
-        ck_assert(RLRunLoopSourceIsValid(ear.stream));
-        end_ear(&ear);
+        assert_seen(&spy, "!ECONNRESET");
+        ck_assert_int_eq(spy.result, kRLStreamFailed);
+        ck_assert(RLRunLoopSourceIsValid(spy.stream));
+        end_spy(&spy);
         close(server);
     }
 }
@@ -242,25 +242,25 @@ START_TEST(pipes_have_one_direction)
 {
     int ends[2];
     require(pipe2(ends, O_CLOEXEC) == 0);
-    listen_to(&ear, ends[0]);
-    say(ends[1], "x");
+    spy_on(&spy, ends[0]);
+    send_text(ends[1], "x");
     run_passes();
-    assert_said(&ear, "(x)");
-    ck_assert(!RLStreamWrite(ear.stream, "y", 1) && errno == EBADF);
-    ck_assert(!RLStreamCanAcceptBytes(ear.stream));
+    assert_seen(&spy, "(x)");
+    ck_assert(!RLStreamWrite(spy.stream, "y", 1) && errno == EBADF);
+    ck_assert(!RLStreamCanAcceptBytes(spy.stream));
     close(ends[1]);
     run_passes();
-    assert_said(&ear, "E");
-    end_ear(&ear);
+    assert_seen(&spy, "E");
+    end_spy(&spy);
 }
 END_TEST
 
-START_TEST(without_a_function_nothing_is_read)
+START_TEST(nothing_is_read_without_a_callback)
 {
     int ends[2];
     require(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
     RLStreamRef stream = add(RLStreamCreate(NULL, ends[0], 1, NULL, NULL));
-    say(ends[1], "x");
+    send_text(ends[1], "x");
     run_passes();
     char byte;
     ck_assert_int_eq(recv(ends[0], &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
@@ -278,17 +278,17 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream reading");
     TCase *all = add_case(suite, "stream reading", 20);
-    tcase_add_test(all, whatever_has_come_is_a_piece);
-    tcase_add_test(all, a_delimiter_may_be_anywhere);
-    tcase_add_test(all, pieces_of_a_length);
-    tcase_add_test(all, each_call_chooses_the_next_piece);
-    tcase_add_test(all, a_line_may_be_too_long);
-    tcase_add_test(all, a_huge_line);
-    tcase_add_test(all, a_pause_keeps_what_is_there);
-    tcase_add_test(all, nothing_is_read_while_it_is_paused);
-    tcase_add_test(all, a_nested_run_reads_nothing);
-    tcase_add_test(all, a_peer_resets);
+    tcase_add_test(all, all_available_bytes_are_one_piece);
+    tcase_add_test(all, a_delimiter_may_be_split_across_reads);
+    tcase_add_test(all, pieces_have_the_requested_length);
+    tcase_add_test(all, each_callback_chooses_the_next_piece);
+    tcase_add_test(all, a_line_that_is_too_long_is_an_error);
+    tcase_add_test(all, a_huge_line_is_one_piece);
+    tcase_add_test(all, a_pause_keeps_the_bytes_already_read);
+    tcase_add_test(all, nothing_is_read_while_a_stream_is_paused);
+    tcase_add_test(all, a_nested_run_does_not_read_the_stream_of_its_callback);
+    tcase_add_test(all, a_reset_by_the_peer_is_an_error);
     tcase_add_test(all, pipes_have_one_direction);
-    tcase_add_test(all, without_a_function_nothing_is_read);
+    tcase_add_test(all, nothing_is_read_without_a_callback);
     return suite;
 }

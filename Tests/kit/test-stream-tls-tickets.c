@@ -2,7 +2,7 @@
  * arrived. */
 #include "stream-tls.h"
 
-static struct ear client;
+static struct spy client;
 
 /* A TLS server operated by the test. */
 static struct {
@@ -19,12 +19,12 @@ static void hand_serves(void)
     ssize_t count;
     while ((count = read(hand.peer, bytes, sizeof bytes)) > 0)
         require(BIO_write(hand.in, bytes, (int)count) == (int)count);
-    int told = 0;
+    int received = 0;
     if (!SSL_is_init_finished(hand.ssl))
         SSL_do_handshake(hand.ssl);
     else
-        while ((told = SSL_read(hand.ssl, hand.text + hand.length, (int)(sizeof hand.text - hand.length))) > 0)
-            hand.length += (size_t)told;
+        while ((received = SSL_read(hand.ssl, hand.text + hand.length, (int)(sizeof hand.text - hand.length))) > 0)
+            hand.length += (size_t)received;
 }
 
 /* Sends at most that many bytes of the server's output. Returns the number of bytes. */
@@ -41,7 +41,7 @@ static size_t hand_sends(size_t length)
 /* Connects a client that has completed the handshake, but has not received the server's tickets. */
 static void connect_to_hand(void)
 {
-    hand.peer = listen_to_pair(&client);
+    hand.peer = spy_on_pair(&client);
     hand.ssl = SSL_new(theirs);
     hand.in = BIO_new(BIO_s_mem());
     hand.out = BIO_new(BIO_s_mem());
@@ -51,13 +51,13 @@ static void connect_to_hand(void)
     ck_assert(RLStreamStartTLSAsClient(client.stream, ours, "localhost"));
     for (hand_serves(); !SSL_is_init_finished(hand.ssl); hand_serves())
         hand_sends(8192);
-    assert_said(&client, "O");
+    assert_seen(&client, "O");
     ck_assert_uint_gt(BIO_pending(hand.out), 1024);
 }
 
 static void leave_hand(void)
 {
-    end_ear(&client);
+    end_spy(&client);
     SSL_free(hand.ssl);
     close(hand.peer);
 }
@@ -72,7 +72,7 @@ static void make_contexts_with_large_tickets(void)
     require(SSL_CTX_use_certificate(ours, certificate) == 1 && SSL_CTX_use_PrivateKey(ours, key) == 1);
 }
 
-START_TEST(writes_in_the_middle_of_a_ticket)
+START_TEST(a_client_may_write_in_the_middle_of_a_session_ticket)
 {
     make_contexts_with_large_tickets();
     connect_to_hand();
@@ -87,7 +87,7 @@ START_TEST(writes_in_the_middle_of_a_ticket)
         ck_assert_int_eq(hand.text[i], (char)i);
     require(SSL_write(hand.ssl, "thanks", 6) == 6);
     hand_sends(8192);
-    assert_said(&client, "(thanks)");
+    assert_seen(&client, "(thanks)");
     leave_hand();
     free_contexts();
 }
@@ -95,7 +95,7 @@ END_TEST
 
 /* However much of the tickets has arrived, written data arrives, followed by the closing alert; even if reading is
  * paused. */
-START_TEST(a_shutdown_in_the_middle_of_a_ticket)
+START_TEST(a_client_may_shut_down_in_the_middle_of_a_session_ticket)
 {
     make_contexts_with_large_tickets();
     size_t all = 1, step = SANITIZED ? 211 : 23;
@@ -115,7 +115,7 @@ START_TEST(a_shutdown_in_the_middle_of_a_ticket)
         ck_assert_msg(hand.length == 4 && memcmp(hand.text, "last", 4) == 0, "after %zu bytes", at);
         ck_assert_msg((SSL_get_shutdown(hand.ssl) & SSL_RECEIVED_SHUTDOWN) != 0, "after %zu bytes", at);
         ck_assert_int_eq(read(hand.peer, &(char){0}, 1), 0);
-        assert_said(&client, "");
+        assert_seen(&client, "");
         leave_hand();
     }
     free_contexts();
@@ -126,7 +126,7 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream tls tickets");
     TCase *all = add_case(suite, "tickets", 30);
-    tcase_add_test(all, writes_in_the_middle_of_a_ticket);
-    tcase_add_test(all, a_shutdown_in_the_middle_of_a_ticket);
+    tcase_add_test(all, a_client_may_write_in_the_middle_of_a_session_ticket);
+    tcase_add_test(all, a_client_may_shut_down_in_the_middle_of_a_session_ticket);
     return suite;
 }

@@ -1,37 +1,37 @@
 /* RunLoopKit/adapters/openssl.h: TLS between two streams, with a certificate created by the test. */
 #include "stream-tls.h"
 
-static struct ear client, server;
+static struct spy client, server;
 
-static void connect_ears(const char *host)
+static void connect_spies(const char *host)
 {
     int pair[2];
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-    client.length = server.length = 0, client.said[0] = server.said[0] = 0;
-    listen_to(&client, pair[0]);
-    listen_to(&server, pair[1]);
+    client.length = server.length = 0, client.seen[0] = server.seen[0] = 0;
+    spy_on(&client, pair[0]);
+    spy_on(&server, pair[1]);
     ck_assert(RLStreamStartTLSAsClient(client.stream, ours, host));
     ck_assert(RLStreamStartTLSAsServer(server.stream, theirs));
 }
 
-static void end_ears(void)
+static void end_spies(void)
 {
-    end_ear(&client);
-    end_ear(&server);
+    end_spy(&client);
+    end_spy(&server);
     free_contexts();
 }
 
-START_TEST(they_talk)
+START_TEST(client_and_server_exchange_data_over_tls)
 {
     make_contexts();
     require(SSL_CTX_set_max_proto_version(theirs, _i == 0 ? TLS1_2_VERSION : TLS1_3_VERSION) == 1);
-    connect_ears("localhost");
+    connect_spies("localhost");
     RLStreamWrite(client.stream, "early", 5); /* before the handshake */
     RLStreamFlush(client.stream, note_flush, "a");
     assert_flushed("");
     run_passes();
-    assert_said(&client, "O");
-    assert_said(&server, "O(early)");
+    assert_seen(&client, "O");
+    assert_seen(&server, "O(early)");
     assert_flushed("a0");
     ck_assert_str_eq(SSL_get_version(RLStreamGetSSL(client.stream)), _i == 0 ? "TLSv1.2" : "TLSv1.3");
     ck_assert_ptr_null(RLStreamGetTLSReason(client.stream));
@@ -40,30 +40,30 @@ START_TEST(they_talk)
     RLStreamAppend(server.stream, "one\ntw", 6);
     RLStreamWrite(server.stream, "o\n", 2);
     run_passes();
-    assert_said(&client, "(one\n)(two\n)");
+    assert_seen(&client, "(one\n)(two\n)");
     RLStreamShutdown(client.stream); /* sends the closing alert; the other direction continues */
     run_passes();
-    assert_said(&server, "E");
+    assert_seen(&server, "E");
     RLStreamWrite(server.stream, "last\n", 5);
     RLStreamShutdown(server.stream);
     run_passes();
-    assert_said(&client, "(last\n)E");
-    end_ears();
+    assert_seen(&client, "(last\n)E");
+    end_spies();
     ck_assert_ptr_null(certificate);
 }
 END_TEST
 
-static size_t heard;
+static size_t received;
 static uint8_t text[1000000];
-static void compare(UNUSED struct ear *ear, const RLStreamEvent *event)
+static void compare(UNUSED struct spy *spy, const RLStreamEvent *event)
 {
-    require(event->result == 0 &&
-            memcmp(event->bytes ? event->bytes : text, text + (event->bytes ? heard : 0), (size_t)event->length) == 0);
-    heard += (size_t)event->length;
+    require(event->result == 0 && memcmp(event->bytes ? event->bytes : text, text + (event->bytes ? received : 0),
+                                         (size_t)event->length) == 0);
+    received += (size_t)event->length;
 }
 
 /* The encrypted data arrives in chunks of any size, and there is little buffer space. */
-START_TEST(in_pieces)
+START_TEST(tls_records_may_arrive_in_pieces_of_any_size)
 {
     make_contexts();
     int left[2], right[2];
@@ -71,8 +71,8 @@ START_TEST(in_pieces)
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, right) == 0);
     for (size_t i = 0; i < sizeof text; i++)
         text[i] = (uint8_t)(i * 31 >> 3);
-    listen_to(&client, left[0]);
-    listen_to(&server, right[0]);
+    spy_on(&client, left[0]);
+    spy_on(&server, right[0]);
     small_buffers(left[0]);
     server.action = compare;
     ck_assert(RLStreamStartTLSAsClient(client.stream, ours, "localhost") &&
@@ -81,7 +81,7 @@ START_TEST(in_pieces)
     RLStreamWrite(client.stream, text, (RLIndex)length);
     uint32_t seed = 1;
     uint8_t bytes[30000];
-    for (int i = 0; heard < length; i++) {
+    for (int i = 0; received < length; i++) {
         seed = seed * 1664525 + 1013904223;
         size_t size = 1 + (seed >> 8) % (i < 200 ? 30 : sizeof bytes);
         bool forward = (seed >> 4) % 2;
@@ -94,15 +94,15 @@ START_TEST(in_pieces)
         }
         run_passes();
     }
-    ck_assert_uint_eq(heard, length);
+    ck_assert_uint_eq(received, length);
     server.action = NULL;
-    end_ears();
+    end_spies();
     close(left[1]);
     close(right[1]);
 }
 END_TEST
 
-START_TEST(a_certificate_that_is_not_good)
+START_TEST(a_bad_certificate_is_not_trusted)
 {
     static const struct {
         const char *host, *reason;
@@ -118,24 +118,24 @@ START_TEST(a_certificate_that_is_not_good)
             SSL_CTX_free(ours);
             ours = SSL_CTX_new(TLS_client_method());
         }
-        connect_ears(cases[i].host);
+        connect_spies(cases[i].host);
         RLStreamWrite(client.stream, "secret", 6);
         run_passes();
-        assert_said(&client, "!EPROTO");
+        assert_seen(&client, "!EPROTO");
         ck_assert_int_eq(client.result, kRLStreamNotTrusted);
         const char *reason = RLStreamGetTLSReason(client.stream);
         ck_assert(strcasecmp(reason, cases[i].reason) == 0 ||
                   (i == 0 && strcasecmp(reason, "self signed certificate") == 0));
-        assert_said(&server, "!EPROTO");
+        assert_seen(&server, "!EPROTO");
         ck_assert_int_eq(server.result, kRLStreamRefused);
         ck_assert_ptr_nonnull(strstr(RLStreamGetTLSReason(server.stream), "alert"));
         ck_assert(!RLStreamWrite(client.stream, "x", 1) && errno == EPROTO);
-        end_ears();
+        end_spies();
     }
 }
 END_TEST
 
-START_TEST(a_server_wants_to_know_its_clients)
+START_TEST(a_server_may_require_a_client_certificate)
 {
     for (int shown = 0; shown < 2; shown++) {
         make_contexts();
@@ -143,105 +143,105 @@ START_TEST(a_server_wants_to_know_its_clients)
         require(X509_STORE_add_cert(SSL_CTX_get_cert_store(theirs), certificate) == 1);
         if (shown)
             require(SSL_CTX_use_certificate(ours, certificate) == 1 && SSL_CTX_use_PrivateKey(ours, key) == 1);
-        connect_ears("localhost");
+        connect_spies("localhost");
         run_passes();
-        assert_said(&server, shown ? "O" : "!EPROTO");
-        assert_said(&client, shown ? "O" : "O!EPROTO");   /* in TLS 1.3 the client finishes first */
+        assert_seen(&server, shown ? "O" : "!EPROTO");
+        assert_seen(&client, shown ? "O" : "O!EPROTO");   /* in TLS 1.3 the client finishes first */
         ck_assert_int_eq(client.result, kRLStreamFailed); /* in the first round */
-        end_ears();
+        end_spies();
     }
 }
 END_TEST
 
-START_TEST(a_peer_that_is_cut_off)
+START_TEST(a_connection_closed_without_a_goodbye_is_truncated)
 {
     make_contexts();
-    connect_ears("localhost");
+    connect_spies("localhost");
     run_passes();
     RLStreamWrite(server.stream, "half a", 6);
     RLStreamClose(server.stream); /* without a closing alert */
     RLStreamSetReadDelimiter(client.stream, "\n", 1, 100);
     run_passes();
-    assert_said(&client, "O!EPROTO");
+    assert_seen(&client, "O!EPROTO");
     ck_assert_int_eq(client.result, kRLStreamTruncated);
-    end_ears();
+    end_spies();
 }
 END_TEST
 
-START_TEST(a_peer_that_does_not_speak_it)
+START_TEST(a_peer_that_does_not_speak_tls_is_refused)
 {
     make_contexts();
-    int peer = listen_to_pair(&client);
+    int peer = spy_on_pair(&client);
     ck_assert(RLStreamStartTLSAsClient(client.stream, ours, "localhost"));
-    say(peer, "HTTP/1.1 400 what do you mean?\r\n\r\n");
+    send_text(peer, "HTTP/1.1 400 what do you mean?\r\n\r\n");
     run_passes();
-    assert_said(&client, "!EPROTO");
+    assert_seen(&client, "!EPROTO");
     ck_assert_int_eq(client.result, kRLStreamRefused);
     ck_assert_ptr_nonnull(RLStreamGetTLSReason(client.stream));
     close(peer);
 
-    peer = listen_to_pair(&server);
+    peer = spy_on_pair(&server);
     ck_assert(RLStreamStartTLSAsServer(server.stream, theirs));
     close(peer);
     run_passes();
-    assert_said(&server, "!EPROTO");
+    assert_seen(&server, "!EPROTO");
     ck_assert_int_eq(server.result, kRLStreamTruncated);
-    end_ears();
+    end_spies();
 }
 END_TEST
 
-static void begin_tls(struct ear *ear, const RLStreamEvent *event)
+static void begin_tls(struct spy *spy, const RLStreamEvent *event)
 {
     if (event->length == 9 && memcmp(event->bytes, "STARTTLS\n", 9) == 0) {
-        RLStreamWrite(ear->stream, "go on\n", 6);
-        require(RLStreamStartTLSAsServer(ear->stream, theirs));
+        RLStreamWrite(spy->stream, "go on\n", 6);
+        require(RLStreamStartTLSAsServer(spy->stream, theirs));
     } else if (event->length == 6 && memcmp(event->bytes, "go on\n", 6) == 0) {
-        require(RLStreamStartTLSAsClient(ear->stream, ours, "localhost"));
-        require(RLStreamWrite(ear->stream, "secret\n", 7));
+        require(RLStreamStartTLSAsClient(spy->stream, ours, "localhost"));
+        require(RLStreamWrite(spy->stream, "secret\n", 7));
     }
 }
 
-START_TEST(it_begins_in_the_middle)
+START_TEST(tls_may_begin_in_the_middle_of_a_stream)
 {
     make_contexts();
     int pair[2];
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0);
-    listen_to(&client, pair[0]);
-    listen_to(&server, pair[1]);
+    spy_on(&client, pair[0]);
+    spy_on(&server, pair[1]);
     RLStreamSetReadDelimiter(client.stream, "\n", 1, 100);
     RLStreamSetReadDelimiter(server.stream, "\n", 1, 100);
     client.action = server.action = begin_tls;
     RLStreamWrite(client.stream, "STARTTLS\n", 9);
     run_passes();
-    assert_said(&client, "(go on\n)O");
-    assert_said(&server, "(STARTTLS\n)O(secret\n)");
-    end_ears();
+    assert_seen(&client, "(go on\n)O");
+    assert_seen(&server, "(STARTTLS\n)O(secret\n)");
+    end_spies();
 
     make_contexts(); /* data that an attacker appends to the plain line is not taken for the client's */
-    int peer = listen_to_pair(&server);
+    int peer = spy_on_pair(&server);
     RLStreamSetReadDelimiter(server.stream, "\n", 1, 100);
-    say(peer, "STARTTLS\nrm -rf\n");
+    send_text(peer, "STARTTLS\nrm -rf\n");
     run_passes();
-    assert_said(&server, "(STARTTLS\n)!EPROTO");
+    assert_seen(&server, "(STARTTLS\n)!EPROTO");
     ck_assert_int_eq(server.result, kRLStreamRefused);
-    listen_to_pair(&client);
-    end_ears();
+    spy_on_pair(&client);
+    end_spies();
     close(peer);
 }
 END_TEST
 
-START_TEST(bytes_that_were_changed_on_the_way)
+START_TEST(bytes_changed_in_transit_are_detected)
 {
     make_contexts();
     int left[2], right[2];
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, left) == 0);
     require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, right) == 0);
-    listen_to(&client, left[0]);
-    listen_to(&server, right[0]);
+    spy_on(&client, left[0]);
+    spy_on(&server, right[0]);
     ck_assert(RLStreamStartTLSAsClient(client.stream, ours, "localhost") &&
               RLStreamStartTLSAsServer(server.stream, theirs));
     char bytes[10000];
-    while (client.said[0] == 0 || server.said[0] == 0) {
+    while (client.seen[0] == 0 || server.seen[0] == 0) {
         run_passes();
         ssize_t count = read(left[1], bytes, sizeof bytes);
         require(count < 0 || write(right[1], bytes, (size_t)count) == count);
@@ -249,58 +249,58 @@ START_TEST(bytes_that_were_changed_on_the_way)
         count = read(right[1], bytes, sizeof bytes);
         require(count < 0 || write(left[1], bytes, (size_t)count) == count);
     }
-    assert_said(&server, "O");
+    assert_seen(&server, "O");
     RLStreamWrite(client.stream, "hello", 5);
     ssize_t count = read(left[1], bytes, sizeof bytes);
     bytes[count - 1] ^= 1;
     require(write(right[1], bytes, (size_t)count) == count);
     run_passes();
-    assert_said(&server, "!EPROTO");
+    assert_seen(&server, "!EPROTO");
     ck_assert_int_eq(server.result, kRLStreamFailed);
-    end_ears();
+    end_spies();
     close(left[1]);
     close(right[1]);
 }
 END_TEST
 
-START_TEST(modes_of_the_programs_context_do_not_matter)
+START_TEST(modes_of_the_programs_ssl_context_do_not_matter)
 {
     static char bytes[100000];
     make_contexts();
     SSL_CTX_set_mode(ours, SSL_MODE_ENABLE_PARTIAL_WRITE);
     SSL_CTX_clear_mode(ours, SSL_MODE_AUTO_RETRY);
-    connect_ears("localhost");
+    connect_spies("localhost");
     ck_assert(RLStreamWrite(client.stream, bytes, sizeof bytes) && RLStreamWrite(server.stream, "greeting", 8));
     run_passes();
     ck_assert_uint_eq(server.bytes, sizeof bytes);
-    assert_said(&client, "O(greeting)");
-    end_ears();
+    assert_seen(&client, "O(greeting)");
+    end_spies();
 }
 END_TEST
 
-START_TEST(the_host_is_a_name_or_an_address)
+START_TEST(the_tls_host_is_a_name_or_an_address)
 {
     make_contexts();
-    int peer = listen_to_pair(&client);
+    int peer = spy_on_pair(&client);
     ck_assert(!RLStreamStartTLSAsClient(client.stream, ours, NULL) && errno == EINVAL);
     ck_assert(!RLStreamStartTLSAsClient(client.stream, ours, "") && errno == EINVAL);
     ck_assert(RLStreamStartTLSAsClient(client.stream, ours, "127.0.0.1"));
     ck_assert_ptr_null(SSL_get_servername(RLStreamGetSSL(client.stream), TLSEXT_NAMETYPE_host_name));
-    end_ear(&client);
+    end_spy(&client);
     close(peer);
     /* The address is not in the certificate. */
-    connect_ears("127.0.0.1");
+    connect_spies("127.0.0.1");
     run_passes();
     ck_assert_int_eq(client.result, kRLStreamNotTrusted);
-    end_ears();
+    end_spies();
 }
 END_TEST
 
 /* A peer constantly requests key updates without reading the answers; later it reads them. */
-START_TEST(keys_are_asked_for)
+START_TEST(endless_key_update_requests_are_held_back)
 {
     make_contexts();
-    int peer = listen_to_pair(&server), same = 0;
+    int peer = spy_on_pair(&server), same = 0;
     ck_assert(RLStreamStartTLSAsServer(server.stream, theirs));
     small_buffers(RLStreamGetNativeDescriptor(server.stream));
     SSL *ssl = SSL_new(ours);
@@ -316,16 +316,16 @@ START_TEST(keys_are_asked_for)
         same = after > 0 && after == before ? same + 1 : 0;
         ck_assert_int_le(after, 2 * 65536 + 8192);
     }
-    assert_said(&server, "O");
+    assert_seen(&server, "O");
     require(SSL_write(ssl, "hello", 5) == 5);
-    while (server.said[0] == 0) {
+    while (server.seen[0] == 0) {
         SSL_read(ssl, &(char){0}, 1);
         run_passes();
     }
-    assert_said(&server, "(hello)");
+    assert_seen(&server, "(hello)");
     SSL_free(ssl);
     close(peer);
-    end_ear(&server);
+    end_spy(&server);
     free_contexts();
 }
 END_TEST
@@ -334,46 +334,46 @@ static int suspend_hello(UNUSED SSL *ssl, UNUSED int *alert, UNUSED void *info) 
 static int suspend_certificate(UNUSED SSL *ssl, UNUSED void *info) { return -1; }
 
 /* Suspending a handshake is not supported, as the header documents. */
-START_TEST(functions_that_suspend_a_handshake)
+START_TEST(callbacks_that_suspend_a_handshake_are_refused)
 {
     make_contexts();
     if (_i == 0)
         SSL_CTX_set_client_hello_cb(theirs, suspend_hello, NULL);
     else
         SSL_CTX_set_cert_cb(theirs, suspend_certificate, NULL);
-    connect_ears("localhost");
+    connect_spies("localhost");
     run_passes();
-    assert_said(&server, "!EPROTO");
+    assert_seen(&server, "!EPROTO");
     ck_assert_int_eq(server.result, kRLStreamRefused);
     ck_assert_ptr_null(RLStreamGetTLSReason(server.stream));
-    end_ears();
+    end_spies();
 }
 END_TEST
 
 /* Forms of a host that getaddrinfo() accepts, but certificates and servers do not: an absolute name, and an address
  * with a zone. */
-START_TEST(the_host_is_as_it_is_looked_up)
+START_TEST(the_tls_host_may_have_a_final_dot_or_an_address_zone)
 {
     char longest[258];
     memset(longest, 'x', sizeof longest);
     longest[257] = 0;
     make_contexts();
-    connect_ears("localhost.");
+    connect_spies("localhost.");
     ck_assert_str_eq(SSL_get_servername(RLStreamGetSSL(client.stream), TLSEXT_NAMETYPE_host_name), "localhost");
     run_passes();
-    assert_said(&client, "O");
-    end_ear(&client);
-    end_ear(&server);
-    connect_ears("fe80::1%eth0");
+    assert_seen(&client, "O");
+    end_spy(&client);
+    end_spy(&server);
+    connect_spies("fe80::1%eth0");
     ck_assert_ptr_null(SSL_get_servername(RLStreamGetSSL(client.stream), TLSEXT_NAMETYPE_host_name));
     run_passes();
-    assert_said(&client, "O");
-    end_ear(&client);
-    int peer = listen_to_pair(&client);
+    assert_seen(&client, "O");
+    end_spy(&client);
+    int peer = spy_on_pair(&client);
     ck_assert(!RLStreamStartTLSAsClient(client.stream, ours, ".") && errno == EINVAL);
     ck_assert(!RLStreamStartTLSAsClient(client.stream, ours, longest) && errno == EINVAL);
     close(peer);
-    end_ears();
+    end_spies();
 }
 END_TEST
 
@@ -381,18 +381,18 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream tls");
     TCase *all = add_case(suite, "stream tls", 30);
-    tcase_add_loop_test(all, they_talk, 0, 2);
-    tcase_add_test(all, in_pieces);
-    tcase_add_test(all, a_certificate_that_is_not_good);
-    tcase_add_test(all, a_server_wants_to_know_its_clients);
-    tcase_add_test(all, a_peer_that_is_cut_off);
-    tcase_add_test(all, a_peer_that_does_not_speak_it);
-    tcase_add_test(all, it_begins_in_the_middle);
-    tcase_add_test(all, bytes_that_were_changed_on_the_way);
-    tcase_add_test(all, modes_of_the_programs_context_do_not_matter);
-    tcase_add_test(all, the_host_is_a_name_or_an_address);
-    tcase_add_test(all, keys_are_asked_for);
-    tcase_add_loop_test(all, functions_that_suspend_a_handshake, 0, 2);
-    tcase_add_test(all, the_host_is_as_it_is_looked_up);
+    tcase_add_loop_test(all, client_and_server_exchange_data_over_tls, 0, 2);
+    tcase_add_test(all, tls_records_may_arrive_in_pieces_of_any_size);
+    tcase_add_test(all, a_bad_certificate_is_not_trusted);
+    tcase_add_test(all, a_server_may_require_a_client_certificate);
+    tcase_add_test(all, a_connection_closed_without_a_goodbye_is_truncated);
+    tcase_add_test(all, a_peer_that_does_not_speak_tls_is_refused);
+    tcase_add_test(all, tls_may_begin_in_the_middle_of_a_stream);
+    tcase_add_test(all, bytes_changed_in_transit_are_detected);
+    tcase_add_test(all, modes_of_the_programs_ssl_context_do_not_matter);
+    tcase_add_test(all, the_tls_host_is_a_name_or_an_address);
+    tcase_add_test(all, endless_key_update_requests_are_held_back);
+    tcase_add_loop_test(all, callbacks_that_suspend_a_handshake_are_refused, 0, 2);
+    tcase_add_test(all, the_tls_host_may_have_a_final_dot_or_an_address_zone);
     return suite;
 }

@@ -1,61 +1,61 @@
 /* RLStream: data is written in order, immediately or later; the queue, flushing, half-closing, errors. */
 #include "stream.h"
 
-static struct ear ear;
+static struct spy spy;
 static char block[100000];
 
-START_TEST(it_is_written_at_once)
+START_TEST(bytes_are_written_at_once)
 {
-    int peer = listen_to_pair(&ear);
-    ck_assert(RLStreamWrite(ear.stream, "one", 3) && RLStreamWrite(ear.stream, "two", 3));
+    int peer = spy_on_pair(&spy);
+    ck_assert(RLStreamWrite(spy.stream, "one", 3) && RLStreamWrite(spy.stream, "two", 3));
     ck_assert_str_eq(take(peer), "onetwo");
-    ck_assert_int_eq(RLStreamGetQueuedLength(ear.stream), 0);
-    ck_assert(RLStreamWrite(ear.stream, NULL, 0));
-    end_ear(&ear);
+    ck_assert_int_eq(RLStreamGetQueuedLength(spy.stream), 0);
+    ck_assert(RLStreamWrite(spy.stream, NULL, 0));
+    end_spy(&spy);
     ck_assert_str_eq(take(peer), "");
     close(peer);
 }
 END_TEST
 
-START_TEST(appended_bytes_go_with_the_next)
+START_TEST(appended_bytes_are_written_with_the_next_write)
 {
-    int peer = listen_to_pair(&ear);
-    ck_assert(RLStreamAppend(ear.stream, "one", 3) && RLStreamAppend(ear.stream, "two", 3));
+    int peer = spy_on_pair(&spy);
+    ck_assert(RLStreamAppend(spy.stream, "one", 3) && RLStreamAppend(spy.stream, "two", 3));
     ck_assert_str_eq(take(peer), "");
-    ck_assert_int_eq(RLStreamGetQueuedLength(ear.stream), 6);
-    ck_assert(RLStreamWrite(ear.stream, "three", 5));
+    ck_assert_int_eq(RLStreamGetQueuedLength(spy.stream), 6);
+    ck_assert(RLStreamWrite(spy.stream, "three", 5));
     ck_assert_str_eq(take(peer), "onetwothree");
-    ck_assert(RLStreamAppend(ear.stream, "four", 4));
+    ck_assert(RLStreamAppend(spy.stream, "four", 4));
     run_passes(); /* or without being asked */
     ck_assert_str_eq(take(peer), "four");
-    ck_assert(RLStreamAppend(ear.stream, "five", 4) && RLStreamWrite(ear.stream, NULL, 0));
+    ck_assert(RLStreamAppend(spy.stream, "five", 4) && RLStreamWrite(spy.stream, NULL, 0));
     ck_assert_str_eq(take(peer), "five");
     for (int i = 0; i < 40; i++) { /* more parts than one system call accepts */
         RLDataRef data = RLDataCreate(NULL, (const uint8_t *)"y", 1);
-        ck_assert(i % 2 ? RLStreamAppend(ear.stream, "y", 1) : RLStreamWriteData(ear.stream, data));
+        ck_assert(i % 2 ? RLStreamAppend(spy.stream, "y", 1) : RLStreamWriteData(spy.stream, data));
         RLRelease(data);
     }
-    ck_assert(RLStreamWrite(ear.stream, "z", 1));
+    ck_assert(RLStreamWrite(spy.stream, "z", 1));
     ck_assert_str_eq(take(peer), "yyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyyz");
-    end_ear(&ear);
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-START_TEST(the_rest_is_written_when_there_is_room)
+START_TEST(bytes_that_do_not_fit_are_written_when_there_is_room)
 {
-    int peer = listen_to_pair(&ear);
-    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
+    int peer = spy_on_pair(&spy);
+    small_buffers(RLStreamGetNativeDescriptor(spy.stream));
     RLDataRef data = RLDataCreate(NULL, (const uint8_t *)block, sizeof block);
     for (int i = 0; i < 20; i++)
-        ck_assert(RLStreamWriteData(ear.stream, data) && RLStreamWrite(ear.stream, block, 1000) &&
-                  RLStreamAppend(ear.stream, block, 10));
+        ck_assert(RLStreamWriteData(spy.stream, data) && RLStreamWrite(spy.stream, block, 1000) &&
+                  RLStreamAppend(spy.stream, block, 10));
     ck_assert_int_gt(RLGetRetainCount(data), 1);
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "a"));
+    ck_assert(RLStreamFlush(spy.stream, note_flush, "a"));
     size_t all = 20 * (sizeof block + 1010), got = 0;
-    ck_assert_int_gt(RLStreamGetQueuedLength(ear.stream), (RLIndex)all / 2);
+    ck_assert_int_gt(RLStreamGetQueuedLength(spy.stream), (RLIndex)all / 2);
     while (got < all) {
-        if (RLStreamGetQueuedLength(ear.stream) > 0)
+        if (RLStreamGetQueuedLength(spy.stream) > 0)
             assert_flushed("");
         got += drain(peer);
         run_passes();
@@ -64,146 +64,146 @@ START_TEST(the_rest_is_written_when_there_is_room)
     assert_flushed("a0");
     ck_assert_int_eq(RLGetRetainCount(data), 1);
     RLRelease(data);
-    end_ear(&ear);
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-START_TEST(the_high_water_mark)
+START_TEST(room_is_reported_once_below_the_high_water_mark)
 {
-    int peer = listen_to_pair(&ear);
-    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
-    RLStreamSetHighWaterMark(ear.stream, 20000);
-    ck_assert(RLStreamCanAcceptBytes(ear.stream));
-    RLStreamWrite(ear.stream, block, 5000); /* fills the socket */
-    for (int i = 0; RLStreamCanAcceptBytes(ear.stream); i++) {
+    int peer = spy_on_pair(&spy);
+    small_buffers(RLStreamGetNativeDescriptor(spy.stream));
+    RLStreamSetHighWaterMark(spy.stream, 20000);
+    ck_assert(RLStreamCanAcceptBytes(spy.stream));
+    RLStreamWrite(spy.stream, block, 5000); /* fills the socket */
+    for (int i = 0; RLStreamCanAcceptBytes(spy.stream); i++) {
         ck_assert_int_lt(i, 100);
-        ck_assert(RLStreamWrite(ear.stream, block, 1000));
+        ck_assert(RLStreamWrite(spy.stream, block, 1000));
     }
-    ck_assert(RLStreamGetQueuedLength(ear.stream) >= 20000 && RLStreamGetQueuedLength(ear.stream) < 21000);
-    ck_assert(RLStreamWrite(ear.stream, block, 1)); /* the mark is not a limit */
+    ck_assert(RLStreamGetQueuedLength(spy.stream) >= 20000 && RLStreamGetQueuedLength(spy.stream) < 21000);
+    ck_assert(RLStreamWrite(spy.stream, block, 1)); /* the mark is not a limit */
     run_passes();
-    while (RLStreamGetQueuedLength(ear.stream) > 0) {
-        assert_said(&ear, "");
+    while (RLStreamGetQueuedLength(spy.stream) > 0) {
+        assert_seen(&spy, "");
         drain(peer);
         run_passes();
-        if (RLStreamGetQueuedLength(ear.stream) <= 10000)
+        if (RLStreamGetQueuedLength(spy.stream) <= 10000)
             break;
     }
-    assert_said(&ear, "R");
-    while (RLStreamGetQueuedLength(ear.stream) > 0) {
+    assert_seen(&spy, "R");
+    while (RLStreamGetQueuedLength(spy.stream) > 0) {
         drain(peer);
         run_passes();
     }
-    assert_said(&ear, ""); /* only once */
+    assert_seen(&spy, ""); /* only once */
     drain(peer);
-    RLStreamSetHighWaterMark(ear.stream, 1);
-    RLStreamAppend(ear.stream, "x", 1);
-    ck_assert(!RLStreamCanAcceptBytes(ear.stream));
+    RLStreamSetHighWaterMark(spy.stream, 1);
+    RLStreamAppend(spy.stream, "x", 1);
+    ck_assert(!RLStreamCanAcceptBytes(spy.stream));
     run_passes();
-    assert_said(&ear, "R");
-    end_ear(&ear);
+    assert_seen(&spy, "R");
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-START_TEST(flushing)
+START_TEST(a_flush_completes_when_earlier_bytes_are_written)
 {
-    int peer = listen_to_pair(&ear);
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "a")); /* nothing to write: not called within this call */
+    int peer = spy_on_pair(&spy);
+    ck_assert(RLStreamFlush(spy.stream, note_flush, "a")); /* nothing to write: not called within this call */
     assert_flushed("");
     run_passes();
     assert_flushed("a0");
-    RLStreamAppend(ear.stream, "x", 1);
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "b"));
+    RLStreamAppend(spy.stream, "x", 1);
+    ck_assert(RLStreamFlush(spy.stream, note_flush, "b"));
     ck_assert_str_eq(take(peer), "x");
-    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
-    while (RLStreamGetQueuedLength(ear.stream) == 0)
-        RLStreamWrite(ear.stream, block, sizeof block);
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "c"));
-    RLStreamWrite(ear.stream, block, 1);
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "d") && RLStreamFlush(ear.stream, note_flush, "e"));
+    small_buffers(RLStreamGetNativeDescriptor(spy.stream));
+    while (RLStreamGetQueuedLength(spy.stream) == 0)
+        RLStreamWrite(spy.stream, block, sizeof block);
+    ck_assert(RLStreamFlush(spy.stream, note_flush, "c"));
+    RLStreamWrite(spy.stream, block, 1);
+    ck_assert(RLStreamFlush(spy.stream, note_flush, "d") && RLStreamFlush(spy.stream, note_flush, "e"));
     run_passes();
     assert_flushed("b0");
-    while (RLStreamGetQueuedLength(ear.stream) > 0) {
+    while (RLStreamGetQueuedLength(spy.stream) > 0) {
         drain(peer);
         run_passes();
     }
     assert_flushed("c0d0e0");
-    while (RLStreamGetQueuedLength(ear.stream) == 0)
-        RLStreamWrite(ear.stream, block, sizeof block);
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "f"));
-    RLStreamClose(ear.stream);
+    while (RLStreamGetQueuedLength(spy.stream) == 0)
+        RLStreamWrite(spy.stream, block, sizeof block);
+    ck_assert(RLStreamFlush(spy.stream, note_flush, "f"));
+    RLStreamClose(spy.stream);
     assert_flushed("f3");
-    ck_assert(!RLStreamFlush(ear.stream, note_flush, "g") && errno == EBADF);
-    ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == EBADF);
-    RLRelease(ear.stream);
+    ck_assert(!RLStreamFlush(spy.stream, note_flush, "g") && errno == EBADF);
+    ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EBADF);
+    RLRelease(spy.stream);
     close(peer);
 }
 END_TEST
 
-START_TEST(half_closing)
+START_TEST(a_shutdown_ends_one_direction)
 {
-    int peer = listen_to_pair(&ear);
-    RLStreamAppend(ear.stream, "last", 4);
-    RLStreamShutdown(ear.stream);
-    RLStreamShutdown(ear.stream);
-    ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == EPIPE);
-    ck_assert(!RLStreamCanAcceptBytes(ear.stream));
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "a"));
+    int peer = spy_on_pair(&spy);
+    RLStreamAppend(spy.stream, "last", 4);
+    RLStreamShutdown(spy.stream);
+    RLStreamShutdown(spy.stream);
+    ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EPIPE);
+    ck_assert(!RLStreamCanAcceptBytes(spy.stream));
+    ck_assert(RLStreamFlush(spy.stream, note_flush, "a"));
     char bytes[10];
     ck_assert_int_eq(read(peer, bytes, sizeof bytes), 4);
     ck_assert_int_eq(read(peer, bytes, sizeof bytes), 0);
-    say(peer, "answer");
+    send_text(peer, "answer");
     run_passes();
-    assert_said(&ear, "(answer)");
+    assert_seen(&spy, "(answer)");
     assert_flushed("a0");
     close(peer);
     run_passes();
-    assert_said(&ear, "E");
-    end_ear(&ear);
+    assert_seen(&spy, "E");
+    end_spy(&spy);
 
-    peer = listen_to_pair(&ear); /* in the other direction */
-    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
+    peer = spy_on_pair(&spy); /* in the other direction */
+    small_buffers(RLStreamGetNativeDescriptor(spy.stream));
     shutdown(peer, SHUT_WR);
     run_passes();
-    assert_said(&ear, "E");
+    assert_seen(&spy, "E");
     for (int i = 0; i < 10; i++)
-        ck_assert(RLStreamWrite(ear.stream, block, sizeof block));
-    RLStreamShutdown(ear.stream); /* takes effect after all of it */
+        ck_assert(RLStreamWrite(spy.stream, block, sizeof block));
+    RLStreamShutdown(spy.stream); /* takes effect after all of it */
     size_t all = 0;
     while (all < 10 * sizeof block) {
         all += drain(peer);
         run_passes();
     }
     ck_assert_int_eq(read(peer, bytes, sizeof bytes), 0);
-    assert_said(&ear, ""); /* room is not reported unless it was asked for */
-    end_ear(&ear);
+    assert_seen(&spy, ""); /* room is not reported unless it was asked for */
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-START_TEST(shutting_a_pipe_down_closes_it)
+START_TEST(shutting_down_a_pipe_closes_it)
 {
     int ends[2];
     require(pipe2(ends, O_CLOEXEC) == 0);
-    listen_to(&ear, ends[1]);
-    while (RLStreamGetQueuedLength(ear.stream) == 0)
-        ck_assert(RLStreamWrite(ear.stream, block, sizeof block));
-    RLStreamFlush(ear.stream, note_flush, "a");
-    RLStreamShutdown(ear.stream);
+    spy_on(&spy, ends[1]);
+    while (RLStreamGetQueuedLength(spy.stream) == 0)
+        ck_assert(RLStreamWrite(spy.stream, block, sizeof block));
+    RLStreamFlush(spy.stream, note_flush, "a");
+    RLStreamShutdown(spy.stream);
     require(fcntl(ends[0], F_SETFL, O_NONBLOCK) == 0);
-    while (RLRunLoopSourceIsValid(ear.stream)) {
+    while (RLRunLoopSourceIsValid(spy.stream)) {
         drain(ends[0]);
         run_passes();
     }
     assert_flushed("a0");
     drain(ends[0]);
     ck_assert_int_eq(read(ends[0], block, 1), 0);
-    ck_assert_int_eq(RLStreamGetNativeDescriptor(ear.stream), -1);
+    ck_assert_int_eq(RLStreamGetNativeDescriptor(spy.stream), -1);
     close(ends[0]);
-    assert_said(&ear, "");
-    end_ear(&ear);
+    assert_seen(&spy, "");
+    end_spy(&spy);
 }
 END_TEST
 
@@ -211,7 +211,7 @@ static atomic_int pipe_signals;
 static void count_signal(UNUSED int number) { pipe_signals++; }
 
 /* Writing to a closed pipe or connection is an error, not a signal. The program's own pending SIGPIPE stays pending. */
-START_TEST(nobody_reads)
+START_TEST(writing_without_a_reader_is_an_error_and_raises_no_signal)
 {
     signal(SIGPIPE, count_signal);
     int ends[2];
@@ -219,48 +219,48 @@ START_TEST(nobody_reads)
         require(pipe2(ends, O_CLOEXEC) == 0);
     else
         require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    listen_to(&ear, ends[1]);
+    spy_on(&spy, ends[1]);
     close(ends[0]);
-    ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == EPIPE);
-    ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == EPIPE);
-    ck_assert(!RLStreamFlush(ear.stream, note_flush, "a") && errno == EPIPE);
+    ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EPIPE);
+    ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EPIPE);
+    ck_assert(!RLStreamFlush(spy.stream, note_flush, "a") && errno == EPIPE);
     run_passes();
-    assert_said(&ear, _i == 0 ? "!EPIPE" : "!EPIPEE");
+    assert_seen(&spy, _i == 0 ? "!EPIPE" : "!EPIPEE");
     sigset_t set, pending;
     sigemptyset(&set);
     sigaddset(&set, SIGPIPE);
     ck_assert_int_eq(pipe_signals, 0);
-    end_ear(&ear);
+    end_spy(&spy);
 
     pthread_sigmask(SIG_BLOCK, &set, NULL);
     raise(SIGPIPE);
     require(pipe2(ends, O_CLOEXEC) == 0);
-    listen_to(&ear, ends[1]);
+    spy_on(&spy, ends[1]);
     close(ends[0]);
-    ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == EPIPE);
+    ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EPIPE);
     require(sigpending(&pending) == 0);
     ck_assert(sigismember(&pending, SIGPIPE));
-    end_ear(&ear);
+    end_spy(&spy);
 }
 END_TEST
 
 /* Data that the peer sent before it closed is reported first. */
-START_TEST(the_last_words_of_a_peer)
+START_TEST(bytes_received_before_a_write_error_are_reported_first)
 {
-    int peer = listen_to_pair(&ear);
-    RLStreamSetReadDelimiter(ear.stream, "\n", 1, 100);
-    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
-    while (RLStreamGetQueuedLength(ear.stream) == 0)
-        RLStreamWrite(ear.stream, block, sizeof block);
-    RLStreamFlush(ear.stream, note_flush, "a");
-    say(peer, "too large\nbye\n");
+    int peer = spy_on_pair(&spy);
+    RLStreamSetReadDelimiter(spy.stream, "\n", 1, 100);
+    small_buffers(RLStreamGetNativeDescriptor(spy.stream));
+    while (RLStreamGetQueuedLength(spy.stream) == 0)
+        RLStreamWrite(spy.stream, block, sizeof block);
+    RLStreamFlush(spy.stream, note_flush, "a");
+    send_text(peer, "too large\nbye\n");
     close(peer);
     run_passes();
-    ck_assert(strcmp(ear.said, "(too large\n)(bye\n)!EPIPEE") == 0 ||
-              strcmp(ear.said, "(too large\n)(bye\n)!ECONNRESET") == 0 ||
-              strcmp(ear.said, "(too large\n)(bye\n)!EPIPE!ECONNRESET") == 0);
+    ck_assert(strcmp(spy.seen, "(too large\n)(bye\n)!EPIPEE") == 0 ||
+              strcmp(spy.seen, "(too large\n)(bye\n)!ECONNRESET") == 0 ||
+              strcmp(spy.seen, "(too large\n)(bye\n)!EPIPE!ECONNRESET") == 0);
     assert_flushed("a1");
-    end_ear(&ear);
+    end_spy(&spy);
 }
 END_TEST
 
@@ -269,15 +269,15 @@ static void *write_lines(void *number)
     char line[101];
     for (int i = 0; i < 500; i++) {
         snprintf(line, sizeof line, "%d%-98d\n", (int)(intptr_t)number, i);
-        require(RLStreamWrite(ear.stream, line, 100));
+        require(RLStreamWrite(spy.stream, line, 100));
     }
     return NULL;
 }
 
-START_TEST(threads_may_write)
+START_TEST(several_threads_may_write)
 {
-    int peer = listen_to_pair(&ear);
-    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
+    int peer = spy_on_pair(&spy);
+    small_buffers(RLStreamGetNativeDescriptor(spy.stream));
     /* Each thread writes its own lines, and none is torn apart. */
     enum { threads = 4, lines = 500, size = 100 };
     pthread_t ids[threads];
@@ -298,12 +298,12 @@ START_TEST(threads_may_write)
     }
     for (int i = 0; i < threads; i++)
         join_thread(ids[i]);
-    end_ear(&ear);
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-START_TEST(connecting)
+START_TEST(bytes_may_be_written_while_connecting)
 {
     int server = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     struct sockaddr_storage address = {.ss_family = AF_INET};
@@ -311,84 +311,84 @@ START_TEST(connecting)
     require(bind(server, (void *)&address, size) == 0 && listen(server, 1) == 0);
     require(getsockname(server, (void *)&address, &size) == 0);
     RLDataRef data = RLDataCreate(NULL, (const void *)&address, (RLIndex)size);
-    RLStreamContext context = {.info = &ear};
-    ear.stream = add(RLStreamCreateConnectedToAddress(NULL, data, ear_hears, &context));
-    ck_assert(RLStreamWrite(ear.stream, "hello", 5));
-    RLStreamFlush(ear.stream, note_flush, "a");
+    RLStreamContext context = {.info = &spy};
+    spy.stream = add(RLStreamCreateConnectedToAddress(NULL, data, spy_callback, &context));
+    ck_assert(RLStreamWrite(spy.stream, "hello", 5));
+    RLStreamFlush(spy.stream, note_flush, "a");
     int peer = accept(server, NULL, NULL);
     while (flushed[0] == 0)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1, 1);
-    assert_said(&ear, "O");
+    assert_seen(&spy, "O");
     assert_flushed("a0");
     ck_assert_str_eq(take(peer), "hello");
     close(peer);
     close(server);
-    end_ear(&ear);
+    end_spy(&spy);
 
-    ear.stream = RLStreamCreateConnectedToAddress(NULL, data, ear_hears, &context);
-    ck_assert(ear.stream != NULL || errno == ECONNREFUSED);
-    if (ear.stream != NULL) {
-        add(ear.stream);
-        ck_assert(RLStreamWrite(ear.stream, "hello", 5) && RLStreamFlush(ear.stream, note_flush, "b"));
-        while (ear.said[0] == 0)
+    spy.stream = RLStreamCreateConnectedToAddress(NULL, data, spy_callback, &context);
+    ck_assert(spy.stream != NULL || errno == ECONNREFUSED);
+    if (spy.stream != NULL) {
+        add(spy.stream);
+        ck_assert(RLStreamWrite(spy.stream, "hello", 5) && RLStreamFlush(spy.stream, note_flush, "b"));
+        while (spy.seen[0] == 0)
             RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1, 1);
-        assert_said(&ear, "!ECONNREFUSED");
+        assert_seen(&spy, "!ECONNREFUSED");
         assert_flushed("b1");
-        ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == ECONNREFUSED);
-        end_ear(&ear);
+        ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == ECONNREFUSED);
+        end_spy(&spy);
     }
     RLRelease(data);
 }
 END_TEST
 
-START_TEST(it_closes_when_all_is_written)
+START_TEST(close_when_written_closes_after_the_last_byte)
 {
-    int peer = listen_to_pair(&ear);
-    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
+    int peer = spy_on_pair(&spy);
+    small_buffers(RLStreamGetNativeDescriptor(spy.stream));
     for (int i = 0; i < 10; i++)
-        ck_assert(RLStreamWrite(ear.stream, block, sizeof block));
-    ck_assert(RLStreamFlush(ear.stream, note_flush, "a"));
-    RLStreamShutdown(ear.stream);
-    RLStreamCloseWhenWritten(ear.stream);
-    ck_assert(!RLStreamWrite(ear.stream, "x", 1) && errno == EPIPE);
-    say(peer, "read on");
+        ck_assert(RLStreamWrite(spy.stream, block, sizeof block));
+    ck_assert(RLStreamFlush(spy.stream, note_flush, "a"));
+    RLStreamShutdown(spy.stream);
+    RLStreamCloseWhenWritten(spy.stream);
+    ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EPIPE);
+    send_text(peer, "read on");
     size_t got = 0;
-    for (; RLRunLoopSourceIsValid(ear.stream); run_passes()) {
+    for (; RLRunLoopSourceIsValid(spy.stream); run_passes()) {
         assert_flushed("");
         got += drain(peer);
     }
     assert_flushed("a0");
-    assert_said(&ear, "(read on)");
+    assert_seen(&spy, "(read on)");
     ck_assert_uint_eq(got + drain(peer), 10 * sizeof block);
     ck_assert_int_eq(read(peer, block, 1), 0);
-    RLStreamCloseWhenWritten(ear.stream);
-    end_ear(&ear);
+    RLStreamCloseWhenWritten(spy.stream);
+    end_spy(&spy);
     close(peer);
 
-    peer = listen_to_pair(&ear);
-    RLStreamCloseWhenWritten(ear.stream); /* immediately */
-    ck_assert(!RLRunLoopSourceIsValid(ear.stream) && read(peer, block, 1) == 0);
-    end_ear(&ear);
+    peer = spy_on_pair(&spy);
+    RLStreamCloseWhenWritten(spy.stream); /* immediately */
+    ck_assert(!RLRunLoopSourceIsValid(spy.stream) && read(peer, block, 1) == 0);
+    end_spy(&spy);
     close(peer);
 }
 END_TEST
 
-START_TEST(it_closes_when_nothing_can_be_written)
+START_TEST(close_when_written_closes_if_nothing_can_be_written)
 {
-    int peer = listen_to_pair(&ear), ends[2];
-    small_buffers(RLStreamGetNativeDescriptor(ear.stream));
-    ck_assert(RLStreamWrite(ear.stream, block, sizeof block));
-    RLStreamCloseWhenWritten(ear.stream);
+    int peer = spy_on_pair(&spy), ends[2];
+    small_buffers(RLStreamGetNativeDescriptor(spy.stream));
+    ck_assert(RLStreamWrite(spy.stream, block, sizeof block));
+    RLStreamCloseWhenWritten(spy.stream);
     close(peer);
     run_passes();
-    ck_assert(!RLRunLoopSourceIsValid(ear.stream));
-    ck_assert_ptr_nonnull(strstr(ear.said, "!")); /* is reported before */
-    end_ear(&ear);
+    ck_assert(!RLRunLoopSourceIsValid(spy.stream));
+    ck_assert_ptr_nonnull(strstr(spy.seen, "!")); /* is reported before */
+    end_spy(&spy);
     require(pipe2(ends, O_CLOEXEC) == 0);
-    listen_to(&ear, ends[0]);
-    RLStreamCloseWhenWritten(ear.stream);
-    ck_assert(!RLRunLoopSourceIsValid(ear.stream));
-    end_ear(&ear);
+    spy_on(&spy, ends[0]);
+    RLStreamCloseWhenWritten(spy.stream);
+    ck_assert(!RLRunLoopSourceIsValid(spy.stream));
+    end_spy(&spy);
     close(ends[1]);
 }
 END_TEST
@@ -397,18 +397,18 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream writing");
     TCase *all = add_case(suite, "stream writing", 20);
-    tcase_add_test(all, it_is_written_at_once);
-    tcase_add_test(all, appended_bytes_go_with_the_next);
-    tcase_add_test(all, the_rest_is_written_when_there_is_room);
-    tcase_add_test(all, the_high_water_mark);
-    tcase_add_test(all, flushing);
-    tcase_add_test(all, half_closing);
-    tcase_add_test(all, shutting_a_pipe_down_closes_it);
-    tcase_add_loop_test(all, nobody_reads, 0, 2);
-    tcase_add_test(all, the_last_words_of_a_peer);
-    tcase_add_test(all, threads_may_write);
-    tcase_add_test(all, connecting);
-    tcase_add_test(all, it_closes_when_all_is_written);
-    tcase_add_test(all, it_closes_when_nothing_can_be_written);
+    tcase_add_test(all, bytes_are_written_at_once);
+    tcase_add_test(all, appended_bytes_are_written_with_the_next_write);
+    tcase_add_test(all, bytes_that_do_not_fit_are_written_when_there_is_room);
+    tcase_add_test(all, room_is_reported_once_below_the_high_water_mark);
+    tcase_add_test(all, a_flush_completes_when_earlier_bytes_are_written);
+    tcase_add_test(all, a_shutdown_ends_one_direction);
+    tcase_add_test(all, shutting_down_a_pipe_closes_it);
+    tcase_add_loop_test(all, writing_without_a_reader_is_an_error_and_raises_no_signal, 0, 2);
+    tcase_add_test(all, bytes_received_before_a_write_error_are_reported_first);
+    tcase_add_test(all, several_threads_may_write);
+    tcase_add_test(all, bytes_may_be_written_while_connecting);
+    tcase_add_test(all, close_when_written_closes_after_the_last_byte);
+    tcase_add_test(all, close_when_written_closes_if_nothing_can_be_written);
     return suite;
 }

@@ -120,7 +120,7 @@ static void *run_loop(void *number)
     return NULL;
 }
 
-START_TEST(nothing_is_lost)
+START_TEST(a_callback_that_ends_the_thread_leaks_nothing)
 {
     workers = RLWorkersCreate(NULL, 1);
     int before = open_descriptors();
@@ -144,6 +144,6 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("thread ends");
     TCase *all = add_case(suite, "thread ends", 30);
-    tcase_add_loop_test(all, nothing_is_lost, 0, (int)(sizeof watches / sizeof *watches));
+    tcase_add_loop_test(all, a_callback_that_ends_the_thread_leaks_nothing, 0, (int)(sizeof watches / sizeof *watches));
     return suite;
 }

@@ -71,7 +71,7 @@ static void cause_cancel(RLRunLoopSourceRef object)
     RLWorkCancel(object);
     calls++; /* cancellation has no callback */
 }
-static void cause_bytes(UNUSED RLRunLoopSourceRef object) { say(peer, "x"); }
+static void cause_bytes(UNUSED RLRunLoopSourceRef object) { send_text(peer, "x"); }
 static void cause_client(RLRunLoopSourceRef object)
 {
     RLDataRef address = RLListenerCopyAddress(object);

@@ -9,7 +9,7 @@ static atomic_int released;
 static const void *retain_info(const void *info) { return info; }
 static void release_info(UNUSED const void *info) { released++; }
 
-START_TEST(the_last_release_cancels_and_waits)
+START_TEST(the_last_release_of_workers_cancels_and_waits)
 {
     struct job jobs[4] = {0};
     for (int i = 0; i < 4; i++) {
@@ -76,7 +76,7 @@ START_TEST(workers_may_be_released_by_one_of_them)
 }
 END_TEST
 
-START_TEST(a_function_may_end_its_thread)
+START_TEST(a_work_function_may_end_its_thread)
 {
     static struct job jobs[40];
     for (int i = 0; i < 40; i++) {
@@ -100,7 +100,7 @@ static void look_at_signals(UNUSED RLWorkRef work, void *info)
     pthread_testcancel();
 }
 
-START_TEST(threads_block_signals_and_cancellation)
+START_TEST(worker_threads_block_signals_and_cancellation)
 {
     bool are_blocked = false;
     RLWorkContext context = {.info = &are_blocked};
@@ -154,14 +154,14 @@ static void enter_namespace(UNUSED void *info)
     int status = run_in_child(have_the_number_of_the_parent, NULL);
     _exit(status);
 }
-START_TEST(the_child_of_a_fork_may_have_the_number_of_its_parent)
+START_TEST(a_forked_child_may_have_the_process_id_of_its_parent)
 {
     int status = run_in_child(enter_namespace, NULL);
     ck_assert(status == 0 || status == 77); /* 77: namespaces are not permitted here */
 }
 END_TEST
 
-START_TEST(the_child_of_a_fork_has_no_workers_and_may_make_some)
+START_TEST(the_child_of_a_fork_has_no_workers_and_may_create_some)
 {
     struct job job = {0};
     submit(&job, wait_in_job);
@@ -194,7 +194,7 @@ static void work_in_parent(RLWorkRef work, void *info)
     do_job(work, info);
 }
 
-START_TEST(a_function_that_forks_and_returns_ends_the_child)
+START_TEST(a_work_function_that_forks_and_returns_ends_the_child)
 {
     struct job jobs[2] = {0};
     if (THREAD_SANITIZED) /* it has given up the thread before exit() is called, and crashes */
@@ -211,7 +211,7 @@ START_TEST(a_function_that_forks_and_returns_ends_the_child)
 }
 END_TEST
 
-START_TEST(without_threads_a_work_is_refused)
+START_TEST(work_is_refused_if_no_thread_can_be_created)
 {
     struct job jobs[2] = {0};
     struct rlimit usual, none = {0, RLIM_INFINITY};
@@ -248,7 +248,7 @@ static void submit_workers(void) { ck_assert(!RLWorkersSubmit(workers, workers))
 static void submit_to_null(void) { ck_assert(!RLWorkersSubmit(NULL, NULL)); }
 static void cancel_workers(void) { ck_assert(!RLWorkCancel(workers)); }
 
-START_TEST(wrong_arguments_are_reported)
+START_TEST(wrong_arguments_of_worker_functions_are_reported)
 {
     for (limit = -1; limit <= 1025; limit += limit == 0 ? 1025 : 1)
         assert_reports(create_workers, "runloop: RLWorkersCreate: limit: must be from 1 to 1024");
@@ -281,7 +281,7 @@ static void end_thread_refused(UNUSED RLWorkRef work, UNUSED void *info)
 }
 static void count_work(UNUSED RLWorkRef work, void *info) { atomic_fetch_add((atomic_int *)info, 1); }
 
-START_TEST(another_thread_takes_over_as_soon_as_there_can_be_one)
+START_TEST(queued_work_continues_as_soon_as_a_thread_can_be_created)
 {
     atomic_int done = 0;
     RLWorkContext context = {.info = &done};
@@ -307,18 +307,18 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("workers end");
     TCase *all = add_case(suite, "workers", 30);
     tcase_add_checked_fixture(all, set_up, tear_down);
-    tcase_add_test(all, the_last_release_cancels_and_waits);
+    tcase_add_test(all, the_last_release_of_workers_cancels_and_waits);
 #if !SANITIZED
-    tcase_add_test(all, another_thread_takes_over_as_soon_as_there_can_be_one);
+    tcase_add_test(all, queued_work_continues_as_soon_as_a_thread_can_be_created);
 #endif
     tcase_add_test(all, a_thread_is_not_cancelled_while_it_waits_for_workers);
     tcase_add_test(all, workers_may_be_released_by_one_of_them);
-    tcase_add_test(all, a_function_may_end_its_thread);
-    tcase_add_test(all, threads_block_signals_and_cancellation);
-    tcase_add_test(all, the_child_of_a_fork_has_no_workers_and_may_make_some);
-    tcase_add_test(all, the_child_of_a_fork_may_have_the_number_of_its_parent);
-    tcase_add_test(all, a_function_that_forks_and_returns_ends_the_child);
-    tcase_add_test(all, without_threads_a_work_is_refused);
-    tcase_add_test(all, wrong_arguments_are_reported);
+    tcase_add_test(all, a_work_function_may_end_its_thread);
+    tcase_add_test(all, worker_threads_block_signals_and_cancellation);
+    tcase_add_test(all, the_child_of_a_fork_has_no_workers_and_may_create_some);
+    tcase_add_test(all, a_forked_child_may_have_the_process_id_of_its_parent);
+    tcase_add_test(all, a_work_function_that_forks_and_returns_ends_the_child);
+    tcase_add_test(all, work_is_refused_if_no_thread_can_be_created);
+    tcase_add_test(all, wrong_arguments_of_worker_functions_are_reported);
     return suite;
 }

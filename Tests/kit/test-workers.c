@@ -1,7 +1,7 @@
 /* RLWorkers: completion on loops, the limit, the order, cancellation. */
 #include "workers.h"
 
-START_TEST(a_work_runs_on_a_thread_and_completes_on_the_loop)
+START_TEST(work_runs_on_a_thread_and_completes_on_the_loop)
 {
     struct job job = {0};
     submit(&job, do_job);
@@ -13,7 +13,7 @@ START_TEST(a_work_runs_on_a_thread_and_completes_on_the_loop)
 END_TEST
 
 enum { many = 200 };
-START_TEST(every_work_completes_once)
+START_TEST(all_work_completes_once)
 {
     static struct job jobs[many];
     for (int i = 0; i < many; i++)
@@ -51,7 +51,7 @@ static void report_progress(RLWorkRef work, void *info)
     do_job(work, info);
 }
 
-START_TEST(progress_comes_before_completion)
+START_TEST(progress_is_reported_before_completion)
 {
     struct job job = {.name = "done"};
     submit(&job, report_progress);
@@ -61,7 +61,7 @@ START_TEST(progress_comes_before_completion)
 }
 END_TEST
 
-START_TEST(a_work_without_completion_ends_its_run)
+START_TEST(work_without_a_completion_ends_its_run)
 {
     struct job job = {0};
     RLWorkContext context = {.info = &job};
@@ -101,7 +101,7 @@ END_TEST
 
 /* -- The limit and the order -- */
 
-START_TEST(no_more_run_than_the_limit)
+START_TEST(no_more_work_runs_at_once_than_the_limit)
 {
     struct job jobs[5] = {0};
     for (int i = 0; i < 5; i++)
@@ -118,7 +118,7 @@ START_TEST(no_more_run_than_the_limit)
 }
 END_TEST
 
-START_TEST(one_thread_keeps_the_order)
+START_TEST(a_single_worker_thread_keeps_the_order)
 {
     struct job jobs[4] = {{.name = "one"}, {.name = "two"}, {.name = "three"}, {.name = "four"}};
     RLWorkersRef one = RLWorkersCreate(NULL, 1);
@@ -135,7 +135,7 @@ END_TEST
 
 /* -- Cancellation -- */
 
-START_TEST(what_has_not_begun_can_be_cancelled)
+START_TEST(work_that_has_not_begun_can_be_cancelled)
 {
     struct job jobs[5] = {0};
     make_job(&jobs[4], do_job);
@@ -168,7 +168,7 @@ static void look_whether_wanted(RLWorkRef work, void *info)
     do_job(work, info);
 }
 
-START_TEST(a_work_can_see_that_it_is_not_wanted)
+START_TEST(running_work_can_notice_that_it_is_cancelled)
 {
     struct job job = {0};
     submit(&job, look_whether_wanted);
@@ -184,15 +184,15 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("workers");
     TCase *all = add_case(suite, "workers", 30);
     tcase_add_checked_fixture(all, set_up, tear_down);
-    tcase_add_test(all, a_work_runs_on_a_thread_and_completes_on_the_loop);
-    tcase_add_test(all, every_work_completes_once);
+    tcase_add_test(all, work_runs_on_a_thread_and_completes_on_the_loop);
+    tcase_add_test(all, all_work_completes_once);
     tcase_add_test(all, completion_waits_for_its_mode);
-    tcase_add_test(all, progress_comes_before_completion);
-    tcase_add_test(all, a_work_without_completion_ends_its_run);
+    tcase_add_test(all, progress_is_reported_before_completion);
+    tcase_add_test(all, work_without_a_completion_ends_its_run);
     tcase_add_test(all, several_loops_share_workers);
-    tcase_add_test(all, no_more_run_than_the_limit);
-    tcase_add_test(all, one_thread_keeps_the_order);
-    tcase_add_test(all, what_has_not_begun_can_be_cancelled);
-    tcase_add_test(all, a_work_can_see_that_it_is_not_wanted);
+    tcase_add_test(all, no_more_work_runs_at_once_than_the_limit);
+    tcase_add_test(all, a_single_worker_thread_keeps_the_order);
+    tcase_add_test(all, work_that_has_not_begun_can_be_cancelled);
+    tcase_add_test(all, running_work_can_notice_that_it_is_cancelled);
     return suite;
 }
