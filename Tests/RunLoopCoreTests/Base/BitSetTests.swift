@@ -74,7 +74,7 @@ import Testing
         #expect(areEqual)
     }
 
-    @Test func removingBeyondTheEndIsNothing() {
+    @Test func removingBeyondTheEndDoesNothing() {
         var set = BitSet()
         set.remove(1_000_000)
         #expect(set.isEmpty == true)

@@ -42,7 +42,7 @@ import Testing
         return nil
     }
 
-    @Test func removingTheLastOfNoneIsNil() {
+    @Test func removingTheLastOfAnEmptyListReturnsNil() {
         var list = BlockList<UInt8>()
         #expect(list.removeLast() == nil)
         #expect(list.append(7) == true)

@@ -20,7 +20,7 @@ import Testing
         #expect(wrong == [])
     }
 
-    @Test func edgesOfThreeBytes() {
+    @Test func boundariesOfThreeByteSequences() {
         var wrong: [[UInt8]] = []
         for first in UInt8.min...UInt8.max {
             for second in Self.edges {
@@ -30,7 +30,7 @@ import Testing
         #expect(wrong == [])
     }
 
-    @Test func edgesOfFourBytes() {
+    @Test func boundariesOfFourByteSequences() {
         var wrong: [[UInt8]] = []
         let firsts: [UInt8] = Array(0xE0...0xFF)
         for first in firsts {
@@ -46,7 +46,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func damagedTexts(seed: UInt64) {
+    func damagedTextsAreJudgedAsBySwift(seed: UInt64) {
         var random = Random(seed: seed)
         let text = Array("a\u{7F}\u{80}é\u{7FF}\u{800}€\u{D7FF}\u{E000}\u{FFFF}\u{10000}😀\u{10FFFF}z".utf8)
         var wrong: [[UInt8]] = []
@@ -62,7 +62,7 @@ import Testing
         #expect(wrong == [])
     }
 
-    @Test func emptyTextIsFine() {
+    @Test func emptyTextIsValid() {
         #expect(Bytes.isUTF8([], 0))
         #expect(Bytes.isASCII([], 0))
     }

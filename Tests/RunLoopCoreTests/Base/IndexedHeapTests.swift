@@ -44,7 +44,7 @@ import Testing
         #expect(heap.count == 0)
     }
 
-    @Test func reservedRoomIsKept() {
+    @Test func reservedCapacityIsKept() {
         var heap = IndexedHeap<Number>()
         let reserved = heap.reserve(1000)
         #expect(reserved)

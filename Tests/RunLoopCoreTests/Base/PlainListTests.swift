@@ -68,7 +68,7 @@ import Testing
         #expect((0..<2).map { list[$0] } == [1, 2])
     }
 
-    @Test func reserveKeepsWhatIsThere() {
+    @Test func reserveKeepsTheElements() {
         var list = PlainList<UInt8>()
         let appended = list.append(7)
         let reserved = list.reserve(10_000)
@@ -81,7 +81,7 @@ import Testing
         #expect(list.elements == before, "what is reserved is not moved again")
     }
 
-    @Test func emptiedListCanBeUsedAgain() {
+    @Test func emptiedListCanBeReused() {
         var list = PlainList<Int>()
         for value in 0..<100 { _ = list.append(value) }
         list.removeAll()

@@ -37,13 +37,13 @@ import Testing
     @Test(arguments: [(0, "0"), (1.5, "1.5"), (-0.1, "-0.10000000000000001"), (1e300, "1.0000000000000001e+300")])
     func doubles(value: Double, expected: String) { #expect(text { $0.append(double: value) } == expected) }
 
-    @Test func hugeSecondsAreCutOff() {
+    @Test func hugeSecondsAreTruncated() {
         let made = text { $0.append(seconds: 1e300) }
         #expect(made.count == 63)
         #expect(made.filter(\.isNumber) == made)
     }
 
-    @Test func whatDoesNotFitIsLeftOut() {
+    @Test func textThatDoesNotFitIsTruncated() {
         let block = [UInt8](repeating: UInt8(ascii: "a"), count: 999)
         let made = text {
             $0.append(block, 999)
@@ -57,7 +57,7 @@ import Testing
 
     /// "é" is two bytes, "€" three, "😀" four.
     @Test(arguments: ["é", "€", "😀"], [0, 1, 2, 3])
-    func noCharacterIsCutOff(character: String, before: Int) {
+    func noCharacterIsSplit(character: String, before: Int) {
         let block = Array((String(repeating: "a", count: before) + String(repeating: character, count: 1000)).utf8)
         let made = text { $0.append(block, block.count) }
         #expect(made.utf8.count > 1000 - 4)
@@ -65,13 +65,13 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 999, 1000, 1001, 5000])
-    func manyBytes(count: Int) {
+    func bytesBeyondTheCapacityAreOmitted(count: Int) {
         let made = text { for _ in 0..<count { $0.append(UInt8(ascii: "q")) } }
         #expect(made.count == min(count, 1000))
     }
 
     @Test(arguments: [0, 5, 1000, 1200])
-    func endsWithZeroForC(count: Int) {
+    func isZeroTerminatedForC(count: Int) {
         let length = TextBuffer.build { text in
             for _ in 0..<count { text.append(UInt8(ascii: "q")) }
             var length = -1

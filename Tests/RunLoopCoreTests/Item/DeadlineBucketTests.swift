@@ -48,7 +48,7 @@ import Testing
 
     /// However many timers are added and removed, the capacity depends only on how many there are at the same time.
     @Test(arguments: [1, 48, 64, 100, 1_000])
-    func slotsAreUsedAgain(live: Int) {
+    func slotsAreReused(live: Int) {
         var random = Random(seed: UInt64(live))
         let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: live)
         defer { positions.deallocate() }
@@ -64,7 +64,7 @@ import Testing
     }
 
     /// A bucket has no memory before its first timer is added.
-    @Test func emptyBucketHasNothing() {
+    @Test func emptyBucketReturnsNothing() {
         let bucket = Bucket()
         #expect(bucket.takeAll().isEmpty)
         #expect(bucket.pointer.pointee.capacity == 0)

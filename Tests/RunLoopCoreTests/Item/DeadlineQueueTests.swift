@@ -33,16 +33,16 @@ import Testing
     }
 
     /// More timers than fit into a bucket that is opened as a whole. They cannot be split, because they have the same deadline.
-    @Test func thousandsOfEqualsComeOutByArrival() {
+    @Test func thousandsOfEqualDeadlinesAreOrderedByArrival() {
         let inOrder = onThread { () -> Bool in
             let walk = DeadlineWalk(seed: 5, timers: 2_000, spread: .few)
-            return walk.comeOutByArrival()
+            return walk.areOrderedByArrival()
         }
         #expect(inOrder)
     }
 
     /// Far timers are not sorted: all of them, however many, are in the farthest bucket.
-    @Test func farTimersLieInOneBucket() {
+    @Test func farTimersShareOneBucket() {
         let numbers = onThread { () -> Set<Int> in
             var queue = DeadlineQueue()
             let timers = DeadlineWalk.makeTimers(3_000)
@@ -74,7 +74,7 @@ import Testing
     }
 
     /// Only timers that never fire are queued at `.max`: they stay behind all others.
-    @Test func theEndOfTimeComesLast() {
+    @Test func theLastPossibleDeadlineIsLast() {
         let seen = onThread { () -> [UInt64] in
             var queue = DeadlineQueue()
             let timers = DeadlineWalk.makeTimers(3)
@@ -229,7 +229,7 @@ private struct DeadlineWalk {
     }
 
     /// Gives all timers the same deadline, a third of them by moving them there later. Returns whether they come out in order of arrival.
-    func comeOutByArrival() -> Bool {
+    func areOrderedByArrival() -> Bool {
         var walk = self
         var queue = DeadlineQueue()
         defer { for timer in timers { timer.destroy() } }

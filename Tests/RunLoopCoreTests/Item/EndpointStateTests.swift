@@ -5,7 +5,7 @@ import Testing
 @Suite struct EndpointStateTests {
     private let all: [Events] = [[], .readable, .writable, [.readable, .writable]]
 
-    @Test func flagsAndUsersDoNotTouchEachOther() {
+    @Test func flagsAndUserCountAreIndependent() {
         let flags = [
             EndpointState.valid, EndpointState.armedRead, EndpointState.armedWrite, EndpointState.registeredToRead,
             EndpointState.registeredToWrite,
@@ -59,7 +59,7 @@ import Testing
     }
 
     /// Events that a source registers in addition to those it needs are not part of the state.
-    @Test func otherEventsAreNoArms() {
+    @Test func otherEventsDoNotArm() {
         var state = EndpointState(0)
         state.arm([.peerClosed, .error, .hangUp])
         state.setRegistered([.peerClosed, .error, .hangUp])

@@ -5,7 +5,7 @@ import Testing
 
 /// The tag by which epoll identifies a source while it is registered.
 @Suite struct EventTagTests {
-    @Test func tagIsTheSourceAndOdd() {
+    @Test func tagIsTheSourceAddressAndOdd() {
         let seen = withSource { source, _ in
             let tag = source.eventTag!
             return [tag & 1 == 1, SourcePointer(eventTag: tag) == source, SourcePointer.address(ofTag: tag) == source]
@@ -23,7 +23,7 @@ import Testing
     }
 
     /// The generation continues where the previous source in this memory stopped.
-    @Test func tagIsNotThatOfTheNextSourceInTheSameMemory() {
+    @Test func tagDiffersFromThatOfTheNextSourceInTheSameMemory() {
         let seen = onThread { () -> [Bool] in
             let threadContext = Registry.current!.threadContext
             var seen: [Bool] = []

@@ -11,7 +11,7 @@ import Testing
     }
 
     /// At most 96 bytes per observer, 128 per source, and 24 per watched descriptor.
-    @Test func othersStaySmall() {
+    @Test func otherItemsStaySmall() {
         #expect(MemoryLayout<SourceStorage>.stride <= 128)
         #expect(MemoryLayout<Registration>.stride <= 48)
         #expect(MemoryLayout<SeparateRegistration>.stride <= 64)
@@ -66,7 +66,7 @@ import Testing
     }
 
     /// The state of an item consists of three fields of its header.
-    @Test func stateIsFlagsReferencesAndPosition() {
+    @Test func stateContainsFlagsReferencesAndPosition() {
         let seen = onThread { () -> [Bool] in
             let threadContext = Registry.current!.threadContext
             let timer = TimerPointer.create(threadContext, date: 0, interval: 0, order: 0, { _, _ in }, .empty)!
@@ -102,7 +102,7 @@ import Testing
         #expect(seen == [true, true, true, true, true, true])
     }
 
-    @Test func timerPositionIsTheHeadersField() {
+    @Test func timerPositionIsAFieldOfTheHeader() {
         let seen = onThread { () -> [Bool] in
             let threadContext = Registry.current!.threadContext
             let timer = TimerPointer.create(threadContext, date: 0, interval: 1, order: 0, { _, _ in }, .empty)!
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// The registration in a second loop knows its source, and the first registration is found by its address.
-    @Test func registrationsKnowTheirSource() {
+    @Test func registrationsReferToTheirSource() {
         let seen = onThread { () -> [Bool] in
             let threadContext = Registry.current!.threadContext
             var seen: [Bool] = []

@@ -21,7 +21,7 @@ import Testing
     /// The slots where words and groups begin and end.
     private static let edges = [0, 1, 61, 62, 63, 64, 126, 127, 63 + 4095, 63 + 4096, 63 + 64 * 4095, PendingSignals.slotLimit - 1]
 
-    @Test func eachSlotIsItsOwn() {
+    @Test func slotsAreIndependent() {
         let pendingSignals = Self.make()
         for slot in Self.edges {
             #expect(pendingSignals.pointee.allocate(slot) == true)
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    @Test func allAtOnce() {
+    @Test func allSlotsAreTakenInOneCall() {
         let pendingSignals = Self.make()
         for slot in Self.edges { _ = pendingSignals.pointee.allocate(slot) }
         for slot in Self.edges.reversed() { pendingSignals.pointee.set(slot) }
@@ -62,7 +62,7 @@ import Testing
     /// The guarantee for signallers: a flag that was set before its bit is seen by a later `take`, whatever other threads do. So once all
     /// threads are done, one last `take` leaves no flag set.
     @Test(arguments: [[0, 1, 62], [0, 62, 63, 64, 200], [63, 127, 128, 5000, 9000]])
-    func nothingIsLost(slots: [Int]) {
+    func noSignalIsLost(slots: [Int]) {
         let pendingSignals = Self.make()
         for slot in slots { _ = pendingSignals.pointee.allocate(slot) }
         let flags = UnsafeMutablePointer<Atomic<UInt32>>.allocate(capacity: 10_000)
@@ -94,7 +94,7 @@ import Testing
 
     /// Two threads repeatedly fill the same words at the same time: each bit is set afterwards.
     @Test(arguments: [0, 63, 5000])
-    func neighboursDoNotOverwriteEachOther(first: Int) {
+    func neighboringSlotsDoNotOverwriteEachOther(first: Int) {
         let pendingSignals = Self.make()
         let slots = Array(first..<(first + 60))
         for slot in slots { _ = pendingSignals.pointee.allocate(slot) }

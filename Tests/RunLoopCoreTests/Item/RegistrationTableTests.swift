@@ -82,7 +82,7 @@ import Testing
         #expect(count == 0)
     }
 
-    @Test func signalledSourcesGoByOrderThenTime() {
+    @Test func signalledSourcesAreSortedByOrderThenTime() {
         let keys = [(1, 0), (0, 1), (0, 0), (-1, 9), (.min, 3), (.max, 0)].map { SourceKey(order: $0.0, sequence: $0.1) }
         let sorted = keys.sorted(by: SourceKey.precedes)
         #expect(sorted.map(\.order) == [.min, -1, 0, 0, 1, .max])

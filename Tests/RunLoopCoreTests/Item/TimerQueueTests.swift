@@ -107,14 +107,14 @@ import Testing
         return nil
     }
 
-    @Test func emptyQueueSleepsForEver() {
+    @Test func emptyQueueHasNoLimit() {
         var queue = TimerQueue()
         let isEmpty = queue.first() == nil && queue.latestWake() == .max
         #expect(isEmpty)
     }
 
     /// One wake-up serves several timers: the loop sleeps until the first window closes, and then all timers with an open window fire.
-    @Test func windowsOverlap() {
+    @Test func wakeLimitIsThatOfTheEarliestToleranceWindow() {
         let seen = onThread { () -> [UInt64] in
             let threadContext = Registry.current!.threadContext
             var queue = TimerQueue()

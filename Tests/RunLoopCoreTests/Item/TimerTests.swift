@@ -37,7 +37,7 @@ import Testing
         #expect(seen == [fires || Membarrier.isAvailable, false])
     }
 
-    @Test func oneShotDeadlineIsTheDates() {
+    @Test func oneShotDeadlineIsThatOfTheDate() {
         for date in [Clock.currentDate + 1000, -5] {
             let seen = Self.withTimer(date: date, interval: 0) { ($0.deadline, Clock.instant(ofDate: date).nanoseconds) }
             #expect(abs(Int64(bitPattern: seen.0 &- seen.1)) < 1_000_000, "the clocks may have moved a little")
@@ -95,7 +95,7 @@ import Testing
         #expect(abs(seen - 2.5) < 1e-3)
     }
 
-    @Test func newDateIsANewGrid() {
+    @Test func newDateStartsANewGrid() {
         let date = Clock.currentDate + 500
         let seen = Self.withTimer(date: Clock.currentDate + 100, interval: 1) { timer -> [UInt64] in
             timer.setDate(date)
@@ -128,7 +128,7 @@ import Testing
 
     /// The shortcut invalidates a timer only if clients hold exactly one reference, which any thread can then release without the lock.
     @Test(.enabled(if: Membarrier.isAvailable))
-    func lastReferenceToAnEndedTimer() {
+    func lastReferenceToAnEndedTimerIsReleasedWithoutTheLock() {
         let seen = onThread { () -> [Bool] in
             let loop = Registry.current!
             let timer = TimerPointer.create(loop.threadContext, date: 1e9, interval: 0, order: 0, { _, _ in }, .empty)!
@@ -158,7 +158,7 @@ import Testing
 
     /// A timer that only its loop refers to is destroyed when it is invalidated: the shortcut would leave it without a reference.
     @Test(.enabled(if: Membarrier.isAvailable))
-    func timerWithoutReferencesOfClients() {
+    func timerOwnedByItsLoopIsInvalidatedUnderTheLock() {
         let seen = onThread { () -> [Bool] in
             let loop = Registry.current!
             let timer = TimerPointer.create(loop.threadContext, date: 1e9, interval: 0, order: 0, { _, _ in }, .empty)!

@@ -122,7 +122,7 @@ import Testing
         return nil
     }
 
-    @Test func modesAreListedInTheOrderTheyCame() {
+    @Test func modesAreListedInTheOrderAdded() {
         let names = onThread { () -> [String] in
             let bench = Bench()
             for name in ["x", "y", "x", "z"] { RLRunLoopAddTimer(bench.loop, bench.timer("", secondsAgo: -1e6), bench.mode(name)) }

@@ -76,7 +76,7 @@ import Testing
         return nil
     }
 
-    @Test func arraysOfModes() {
+    @Test func functionsOfModeArraysRunInEachMode() {
         let seen = Bench.log { bench in
             var callBacks = kRLTypeArrayCallBacks
             var names = ["one", "two"].map { UnsafeRawPointer(bench.mode($0)) as UnsafeRawPointer? }
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// Whatever many threads send arrives exactly once, and the functions of each thread arrive in order.
-    @Test func nothingIsLostBetweenThreads() {
+    @Test func noFunctionIsLostBetweenThreads() {
         let producers = 3
         let each = scaled(8_000)
         let problem = onThread { () -> String? in
@@ -125,7 +125,7 @@ import Testing
         #expect(problem == nil)
     }
 
-    @Test func inboxOwesOneWakeUp() {
+    @Test func inboxRequestsOneWakeUp() {
         let inbox = Pinned(PerformInbox())
         inbox.pointer.setOpen(true)
         let request = PerformRequest(UnsafeRawPointer(kRLRunLoopDefaultMode!), { _ in }, nil)
@@ -168,7 +168,7 @@ import Testing
     }
 
     /// Only posts by other threads that do not wait for the result count as a reason to back off.
-    @Test func countsWhatOthersPost() {
+    @Test func countsPosts() {
         let inbox = Pinned(PerformInbox())
         inbox.pointer.setOpen(true)
         let request = PerformRequest(UnsafeRawPointer(kRLRunLoopDefaultMode!), { _ in }, nil)
@@ -206,7 +206,7 @@ import Testing
 
     /// Functions posted while passes work through a long queue stay in the inbox until the end of that queue. Moving them behind the rest
     /// in each pass would make a pass as long as everything that is waiting.
-    @Test func whatIsPostedMeanwhileIsNotMovedBehindALongQueue() {
+    @Test func postsWaitInTheInboxWhileALongQueueRuns() {
         let queue = onThread {
             let queue = LongQueue()
             let info = Unmanaged.passUnretained(queue).toOpaque()

@@ -17,7 +17,7 @@ import Testing
         #expect(seen == [true, true, true, true, true, true])
     }
 
-    @Test func loopsThatLiveTogetherAreDifferent() {
+    @Test func simultaneousLoopsAreDistinct() {
         let count = 12
         let loops = Guarded<[UInt]>([])
         inParallel(count) { _ in
@@ -82,7 +82,7 @@ import Testing
         }
     }
 
-    @Test func threadEndReleasesWhatTheLoopHad() {
+    @Test func threadExitReleasesTheItemsOfTheLoop() {
         let releases = Pinned(Atomic<Int>(0))
         let raw = UnsafeMutableRawPointer(releases.pointer)
         onThread {

@@ -18,7 +18,7 @@ import Testing
     }
 
     /// RLRunLoop.h says about AddSource: "one that is signalled already performs in the next pass".
-    @Test func sourceThatJoinsTheModeWaitsForTheNextPass() {
+    @Test func sourceAddedToTheModeWaitsForTheNextPass() {
         let seen = Bench.log { bench in
             let joining = bench.source("S1", order: 1)
             let first = bench.source("S0") { RLRunLoopAddSource(bench.loop, joining, kRLRunLoopDefaultMode) }
@@ -34,7 +34,7 @@ import Testing
     }
 
     /// A source that is removed after the pass has chosen it is still performed, as in CFRunLoop.
-    @Test func sourceThatLeavesTheModeKeepsItsTurn() {
+    @Test func sourceRemovedFromTheModeKeepsItsTurn() {
         let seen = Bench.log { bench in
             let leaving = bench.source("S1", order: 1)
             let first = bench.source("S0") { RLRunLoopRemoveSource(bench.loop, leaving, kRLRunLoopDefaultMode) }

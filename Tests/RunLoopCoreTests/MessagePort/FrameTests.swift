@@ -4,7 +4,7 @@ import Testing
 
 /// Frames are read as they were written. Hostile frames are tested in Tests/fuzz and Tests/c/test-message-port-hostile.c.
 @Suite struct FrameTests {
-    @Test func headerHasTheSizeThatIsSent() {
+    @Test func headerHasTheSizeOfTheProtocol() {
         #expect(MemoryLayout<Frame.Head>.size == Frame.headSize)
         #expect(MemoryLayout<Frame.Head>.stride == Frame.headSize)
     }
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func validFramesAreReadAsTheyWereWritten(seed: UInt64) {
+    func validFramesSurviveWritingAndReading(seed: UInt64) {
         var random = Random(seed: seed)
         for _ in 0..<scaled(20_000) {
             let (frame, receiver) = validFrame(&random)

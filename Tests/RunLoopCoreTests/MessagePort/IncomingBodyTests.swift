@@ -15,7 +15,7 @@ extension IncomingBody {
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
-    func piecesBecomeThePayload(seed: UInt64) {
+    func piecesFormThePayload(seed: UInt64) {
         var random = Random(seed: seed)
         var body = IncomingBody(nil)
         for _ in 0..<8 {
@@ -103,7 +103,7 @@ extension IncomingBody {
     }
 
     /// The connections of a process share its limit; a later process with the same ID starts anew. Processes of another user count as one.
-    @Test func connectionsOfAPeerShare() {
+    @Test func connectionsOfAPeerShareItsLimits() {
         func join(_ process: Int32, _ user: UInt32) -> PeerPointer {
             PeerPointer.join(PacketSocket.Credentials(process: process, user: user, group: 0), user: 7).unsafelyUnwrapped
         }

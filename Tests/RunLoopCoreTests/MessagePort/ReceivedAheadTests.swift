@@ -13,7 +13,7 @@ import Testing
 
     /// The list is never empty, so its memory is never freed: packets that were taken make room for others.
     @Test(arguments: [1, 7, 8, 100])
-    func memoryIsUsedAgain(waiting: Int) {
+    func memoryIsReused(waiting: Int) {
         var ahead = ReceivedAhead()
         var taken = 0
         for number in 0..<20_000 {
@@ -36,7 +36,7 @@ import Testing
 
     /// One connection can fill its own share, several together the share of the process. Then each gets one more packet, and all continue
     /// once some packets have been taken.
-    @Test func processHasABound() {
+    @Test func processHasALimit() {
         let megabyte = DataPointer.create([UInt8](repeating: 7, count: 1 << 20), count: 1 << 20)!
         defer { megabyte.release() }
         var large = packet(1)

@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func emptyRing() {
+    @Test func emptyRingWantsADoorbell() {
         let bench = Bench()
         #expect(bench.client.isOpen)
         #expect(bench.client.wantsDoorbell == true, "a server that has not read anything needs a doorbell")
@@ -60,7 +60,7 @@ import Testing
     }
 
     /// The client maps the server's file, and each end starts to use its own mapping, once.
-    @Test func twoMappings() {
+    @Test func twoMappingsShareARing() {
         var client = Ring()
         var server = Ring()
         let fd = server.make()!
@@ -127,7 +127,7 @@ import Testing
     }
 
     /// Two threads without doorbells: the server polls.
-    @Test func twoThreads() {
+    @Test func twoThreadsExchangeMessages() {
         let bench = Bench()
         let count = Int32(scaled(20_000))
         let problem = Pinned(0)

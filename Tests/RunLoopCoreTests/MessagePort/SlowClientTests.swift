@@ -49,7 +49,7 @@ private final class ServerEnd {
 /// How a server treats clients that read slowly or send nothing. Serialized, since the list of silent clients is per process.
 @Suite(.serialized) struct SlowClientTests {
     /// A flush that sends nothing is followed by a pause; one that sends something is not.
-    @Test func packetsFollowAsThereIsRoom() {
+    @Test func queuedPacketsAreSentAsRoomBecomesAvailable() {
         let server = ServerEnd()
         PacketSocket.setSendBuffer(server.connection.pointee.fd, 1)
         var count: UInt32 = 0
@@ -74,7 +74,7 @@ private final class ServerEnd {
     }
 
     /// Each piece of a payload that was sent counts as something.
-    @Test func piecesFollowAsThereIsRoom() {
+    @Test func queuedPiecesAreSentAsRoomBecomesAvailable() {
         let length = 3_000_000
         let server = ServerEnd()
         PacketSocket.setSendBuffer(server.connection.pointee.fd, 1)
@@ -95,7 +95,7 @@ private final class ServerEnd {
     }
 
     /// The oldest client that has sent nothing is disconnected first. Data that has not been received yet counts as sent.
-    @Test func oldestOfTheSilentGoesFirst() {
+    @Test func oldestSilentClientIsDisconnectedFirst() {
         let polite = ServerEnd()
         let old = ServerEnd()
         let new = ServerEnd()

@@ -90,7 +90,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
         }
     }
 
-    @Test func eachKindIsItself() {
+    @Test func eachKindIsBorrowedAsItself() {
         withObjects { objects in
             #expect(objects.count == Kind.all.count)
             for (kind, object) in objects {
@@ -101,7 +101,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
         }
     }
 
-    @Test func noKindIsAnother() {
+    @Test func noKindIsBorrowedAsAnother() {
         withObjects { objects in
             for (kind, object) in objects {
                 for wanted in Kind.all where wanted != kind {
@@ -112,13 +112,13 @@ private struct NullStorage: ObjectStorage, ~Copyable {
         }
     }
 
-    @Test func nullIsNothing() {
+    @Test func nullIsNoObject() {
         let lines = diagnostics { #expect(!isBorrowed(nil, as: .timer)) }
         #expect(lines == ["runloop: F: p: expected RLRunLoopTimer, got NULL"])
         #expect(Handle.kind(of: nil) == nil)
     }
 
-    @Test func whatIsNoObjectIsNotTaken() {
+    @Test func memoryThatIsNoObjectIsRejected() {
         let memory = UnsafeMutableRawPointer.allocate(byteCount: 64, alignment: 64)
         defer { memory.deallocate() }
         memory.initializeMemory(as: UInt8.self, repeating: 0, count: 64)
@@ -160,7 +160,7 @@ private struct NullStorage: ObjectStorage, ~Copyable {
     }
 
     /// The layout that `given` and `tell` in Exports/Arguments.swift rely on.
-    @Test func contextsAreAlike() {
+    @Test func contextsHaveTheSameLayout() {
         func offsets<Context>(_ fields: PartialKeyPath<Context>...) -> [Int?] { fields.map { MemoryLayout<Context>.offset(of: $0) } }
         typealias Client = ClientContext
         #expect(offsets(\Client.info, \Client.retain, \Client.release, \Client.copyDescription) == [0, 8, 16, 24])

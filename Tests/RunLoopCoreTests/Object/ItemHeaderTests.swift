@@ -22,7 +22,7 @@ import Testing
         #expect(seen == [.alive, .alive, .dead, .overReleased])
     }
 
-    @Test func internalReferenceKeepsTheItem() {
+    @Test func internalReferenceKeepsTheItemAlive() {
         let seen = onThread { () -> [Bool] in
             let item = Self.makeItem()
             defer { item.deallocate() }
@@ -37,7 +37,7 @@ import Testing
         #expect(seen == [true, true, true, true])
     }
 
-    @Test func referenceKeepsTheItem() {
+    @Test func clientReferenceKeepsTheItemAlive() {
         let seen = onThread { () -> [Bool] in
             let item = Self.makeItem()
             defer { item.deallocate() }
@@ -65,7 +65,7 @@ import Testing
     }
 
     /// The last client and the loop release the item at the same time: exactly one of them finds it dead.
-    @Test func oneSideFindsItDead() {
+    @Test func exactlyOneSideReleasesTheLastReference() {
         let rounds = scaled(4_000)
         let deaths = onThread { () -> [Int] in
             let threadContext = Registry.current!.threadContext
@@ -145,14 +145,14 @@ import Testing
         #expect(Kind(rawValue: 0) == nil, "0 is free memory")
     }
 
-    @Test func lastReleaseSaysSo() {
+    @Test func lastReleaseIsReported() {
         let header = Pinned(ObjectHeader(.data))
         header.pointer.pointee.retain()
         #expect(header.pointer.pointee.release() == false)
         #expect(header.pointer.pointee.release() == true)
     }
 
-    @Test func immortalObjectsStay() {
+    @Test func immortalObjectsAreNeverFreed() {
         let header = Pinned(ObjectHeader(.string, references: ObjectHeader.immortal))
         for _ in 0..<100 {
             if header.pointer.pointee.release() || !header.pointer.pointee.releaseUnlessLast() { Issue.record("died") }
@@ -161,14 +161,14 @@ import Testing
         #expect(header.pointer.pointee.references.load(ordering: .relaxed) == ObjectHeader.immortal)
     }
 
-    @Test func lastReferenceIsLeftToTheLock() {
+    @Test func releaseUnlessLastKeepsTheLastReference() {
         let header = Pinned(ObjectHeader(.timer, references: 2))
         #expect(header.pointer.pointee.releaseUnlessLast() == true)
         #expect(header.pointer.pointee.releaseUnlessLast() == false)
         #expect(header.pointer.pointee.references.load(ordering: .relaxed) == 1)
     }
 
-    @Test func countsAreNotLost() {
+    @Test func concurrentCountsAreExact() {
         let turns = scaled(40_000)
         let header = Pinned(ObjectHeader(.data))
         let p = header.pointer

@@ -90,7 +90,7 @@ import Testing
         #expect(problems.with { $0 } == [])
     }
 
-    @Test func freedMemoryIsUsedAgain() {
+    @Test func freedMemoryIsReused() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()
         let first = take(slab.pointer, &cache, sevenChunks)
@@ -100,7 +100,7 @@ import Testing
     }
 
     /// A thread that exits leaves its memory to the others: whole magazines, so here all of it.
-    @Test func trimmedMemoryIsForOthers() {
+    @Test func trimmedMemoryIsAvailableToOtherCaches() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()
         let first = take(slab.pointer, &cache, sevenChunks)
@@ -132,7 +132,7 @@ import Testing
         #expect(second[0].contains(first[0]) && second[1].contains(first[1]))
     }
 
-    @Test func memoryFreedWithoutCacheIsUsedAgain() {
+    @Test func memoryFreedWithoutCacheIsReused() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()
         let first = take(slab.pointer, &cache, fiveChunks)

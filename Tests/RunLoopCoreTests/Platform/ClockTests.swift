@@ -25,7 +25,7 @@ import Testing
         #expect(UInt64(time.tv_nsec) == nanoseconds % 1_000_000_000)
     }
 
-    @Test func timespecIsTheKernels() {
+    @Test func timespecAgreesWithTheKernel() {
         var before = CLinux.timespec()
         clock_gettime(CLOCK_MONOTONIC, &before)
         let time = Clock.now.timespec
@@ -33,7 +33,7 @@ import Testing
         #expect(time.tv_sec - before.tv_sec < 1000)
     }
 
-    @Test func beforeTheStartOfTheMachineIsItsStartToTheKernel() {
+    @Test func instantsBeforeBootAreZeroForTheKernel() {
         #expect(Instant.distantPast.timespec.tv_sec == 0)
         #expect(Clock.instant(ofDate: 0).timespec.tv_sec == 0)
         #expect(Clock.instant(ofDate: 0).timespec.tv_nsec == 0)
@@ -56,7 +56,7 @@ import Testing
 }
 
 @Suite struct ClockTests {
-    @Test func nowNeverGoesBack() {
+    @Test func nowIsMonotonic() {
         var previous = Clock.now
         for _ in 0..<scaled(100_000) {
             let next = Clock.now
@@ -75,7 +75,7 @@ import Testing
 
     /// Converting a date to an instant and back returns the date, unless the clocks were seen to move relative to each other in the
     /// meantime.
-    @Test func dateComesBack() {
+    @Test func dateSurvivesConversionToInstantAndBack() {
         var random = Random(seed: 1)
         var compared = 0
         for _ in 0..<1000 {
@@ -90,7 +90,7 @@ import Testing
         #expect(compared > 0)
     }
 
-    @Test func instantComesBack() {
+    @Test func instantSurvivesConversionToDateAndBack() {
         var compared = 0
         for step in 0..<1000 as Range<UInt64> {
             let instant = Clock.now.advanced(by: step * 7_654_321)
@@ -153,7 +153,7 @@ import Testing
         #expect(Clock.nanoseconds(.infinity) == 4_039_289_856_000_000_000)
     }
 
-    @Test func certainlyAhead() {
+    @Test func onlyLaterInstantsAreCertainlyAhead() {
         #expect(!Clock.isCertainlyAhead(.distantPast))
         #expect(!Clock.isCertainlyAhead(Clock.now), "true would be a timer in the past that waits")
         #expect(Clock.isCertainlyAhead(Clock.now.advanced(by: 10_000_000_000)))

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    @Test func errnoIsLeftAlone() {
+    @Test func errnoIsPreserved() {
         withEpoll { epoll, events in
             systemError = 99
             _ = Epoll.wait(epoll, events, capacity: 8, timeout: 0)
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func errorsHaveTheNumberOfErrno() {
+    @Test func errorsContainErrno() {
         withEpoll { epoll, _ in
             #expect(throws: SystemError(EBADF)) { try Epoll.add(epoll, -1, .readable, tag: 0) }
             #expect(throws: SystemError(EINVAL)) { try Epoll.add(epoll, epoll, .readable, tag: 0) }
@@ -46,7 +46,7 @@ import Testing
         }
     }
 
-    @Test func tagsComeBack() {
+    @Test func tagsAreReturned() {
         withEpoll { epoll, events in
             let descriptor = try! EventDescriptor.create()
             try! Epoll.add(epoll, descriptor, .readable, tag: 0xDEAD_BEEF_0123_4567)
@@ -107,7 +107,7 @@ import Testing
 
     @Test func onlyTheFirstThreadIsMain() { #expect(onThread { !Thread.isMain }) }
 
-    @Test func timerSlackIsGivenBack() {
+    @Test func timerSlackIsRestored() {
         let seen = onThread { () -> [Int] in
             _ = linux_set_timer_slack(70_000)
             var slack = TimerSlack.unknown

@@ -73,7 +73,7 @@ import Testing
     }
 
     /// All sleepers are woken in turn, although each waker wakes only one.
-    @Test func everySleeperGetsIn() {
+    @Test func everySleeperAcquiresTheMutex() {
         let mutex = Pinned(StoreMutex())
         let entered = Guarded(0)
         mutex.pointer.pointee.lock()
@@ -96,7 +96,7 @@ import Testing
 @Suite struct FutexTests {
     private func millisecondsFromNow(_ milliseconds: UInt64) -> Instant { Clock.now.advanced(by: milliseconds * 1_000_000) }
 
-    @Test func anotherValueIsNoReasonToSleep() {
+    @Test func doesNotSleepIfTheValueDiffers() {
         let word = Pinned(Atomic<UInt32>(1))
         #expect(Futex.wait(word.pointer.pointee, while: 2, until: .never) == .woken)
     }
@@ -108,7 +108,7 @@ import Testing
     }
 
     @Test(arguments: [1, 50_000, 1_000_001, 3_000_000] as [UInt64])
-    func timesOutNotBeforeItsTime(nanoseconds: UInt64) {
+    func doesNotTimeOutEarly(nanoseconds: UInt64) {
         let word = Pinned(Atomic<UInt32>(7))
         let deadline = Clock.now.advanced(by: nanoseconds)
         // A signal to the test process may end a wait early, which is reported as woken.
@@ -117,7 +117,7 @@ import Testing
         #expect(Clock.now >= deadline)
     }
 
-    @Test func keepsErrno() {
+    @Test func preservesErrno() {
         let word = Pinned(Atomic<UInt32>(1))
         let seen = onThread { () -> [Int32] in
             systemError = 123

@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test(arguments: [1, 3])
-    func ownerAndOthers(others: Int) {
+    func ownerAndOthersExcludeEachOther(others: Int) {
         let ownerTurns = scaled(200_000)
         let otherTurns = scaled(6_000)
         let shared = Shared()
@@ -58,7 +58,7 @@ import Testing
         #expect(shared.overlaps == 0)
     }
 
-    @Test func ownerAlone() {
+    @Test func ownerLocksAlone() {
         let shared = Shared()
         for _ in 0..<1000 { shared.addAsOwner() }
         #expect(shared.sum == 1000)
@@ -92,7 +92,7 @@ import Testing
     }
 
     /// A thread that releases the lock and immediately locks it again first waits for a waiting owner, which takes much longer to wake up.
-    @Test func anOwnerThatWaitsGoesFirst() {
+    @Test func aWaitingOwnerGoesFirst() {
         let rounds = 200
         let pinnedLock = Pinned(OwnerLock())
         let invited = Guarded(0)
@@ -128,7 +128,7 @@ import Testing
     }
 
     /// The owner may be kept off the processor right after announcing that it waits.
-    @Test func anOwnerThatNeverComesDelaysEachLockOnce() {
+    @Test func anAbsentOwnerDelaysEachLockOnce() {
         let pinnedLock = Pinned(OwnerLock())
         pinnedLock.pointer.pointee.ownerWaits.store(1, ordering: .relaxed)
         for _ in 0..<2 {
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// The child of a fork() inherits the stores of an owner that was about to lock, but no thread that takes them back.
-    @Test func anOwnerThatTheChildDoesNotHaveIsForgotten() {
+    @Test func anOwnerMissingInTheChildIsForgotten() {
         let pinnedLock = Pinned(OwnerLock())
         pinnedLock.pointer.pointee.lockBeforeFork(asOwner: false)
         #expect(pinnedLock.pointer.pointee.tryLock() == false)
@@ -159,7 +159,7 @@ import Testing
     }
 
     /// In the parent of a fork() a waiting owner keeps waiting, and is first to lock.
-    @Test func anOwnerThatWaitsGoesOnWaitingInTheParentOfAFork() {
+    @Test func aWaitingOwnerKeepsWaitingInTheParentOfAFork() {
         let pinnedLock = Pinned(OwnerLock())
         pinnedLock.pointer.pointee.lockBeforeFork(asOwner: false)
         pinnedLock.pointer.pointee.ownerWaits.store(1, ordering: .relaxed)
@@ -167,7 +167,7 @@ import Testing
         #expect(pinnedLock.pointer.pointee.ownerWaits.load(ordering: .relaxed) == 1)
     }
 
-    @Test func contextLocksAsItsThread() {
+    @Test func contextIsLockedByOwnerAndOtherThreads() {
         let turns = scaled(20_000)
         let result = onThread { () -> Int? in
             guard let threadContext = Registry.current?.threadContext else { return nil }

@@ -62,7 +62,7 @@ import Testing
         watcher.close()
     }
 
-    @Test func aChangeThatIsTakenBackCostsNothing() {
+    @Test func aRevertedChangeCostsNothing() {
         let pair = Pair()
         var watcher = Watcher()
         let index = watcher.add(pair.near)
@@ -75,7 +75,7 @@ import Testing
         watcher.close()
     }
 
-    @Test func aChangeOfARemovedWatchIsNotTheNextUsers() {
+    @Test func aChangeOfARemovedWatchDoesNotAffectTheNextUser() {
         let first = Pair()
         let second = Pair()
         var watcher = Watcher()
@@ -91,7 +91,7 @@ import Testing
         watcher.close()
     }
 
-    @Test func aClosedDescriptorIsLostOnce() {
+    @Test func aClosedDescriptorIsReportedLostOnce() {
         var watcher = Watcher()
         let pair = Pair()
         let fd = duplicate(pair.near, as: 1004)
@@ -111,7 +111,7 @@ import Testing
     }
 
     /// epoll reports a hang-up even if it was not asked for.
-    @Test func watchWithoutInterestIsNotInTheSet() {
+    @Test func watchWithoutInterestIsNotInTheEpollSet() {
         var watcher = Watcher()
         let pipes = (0..<3).map { _ in Pipe() }
         let indexes = pipes.map { watcher.add($0.readEnd) }
@@ -126,7 +126,7 @@ import Testing
     }
 
     /// The file was closed and opened again under the same number, while a duplicate keeps it in the epoll set.
-    @Test func theSameFileUnderTheSameNumber() {
+    @Test func theSameFileUnderTheSameNumberIsWatchedAgain() {
         let pair = Pair()
         var watcher = Watcher()
         let fd = duplicate(pair.near, as: 1005)

@@ -5,7 +5,7 @@ import Testing
 
 /// Tests the poller with real pipes. Descriptor numbers from 1001 on are reserved for these tests; other tests get the lowest free numbers.
 @Suite(.serialized) struct PollerTests {
-    @Test func reportsWhatIsReadable() {
+    @Test func reportsReadableDescriptors() {
         let pipe = Pipe()
         var watcher = Watcher()
         let index = watcher.add(pipe.readEnd)
@@ -38,7 +38,7 @@ import Testing
     }
 
     /// An event fetched before a watch was removed must not reach the next watch with its index.
-    @Test func oldEventsDoNotReachTheNextUser() {
+    @Test func oldEventsDoNotReachTheNextWatch() {
         let old = Pipe()
         let new = Pipe()
         var watcher = Watcher()
@@ -118,7 +118,7 @@ import Testing
         for file in files { close(file) }
     }
 
-    @Test func whatIsNoDescriptorIsNeverReady() {
+    @Test func invalidDescriptorsAreNeverReady() {
         var watcher = Watcher()
         for fd in [-1, -5, 1009] as [Int32] {
             let index = watcher.add(fd)
@@ -131,7 +131,7 @@ import Testing
     }
 
     /// A descriptor was closed without being removed, and its number has since been reused for another file.
-    @Test func descriptorNumberIsUsedAgain() {
+    @Test func descriptorNumberIsReused() {
         var watcher = Watcher()
         let first = Pipe(readEndAt: 1001)
         let index = watcher.add(1001)
@@ -144,7 +144,7 @@ import Testing
         watcher.close()
     }
 
-    @Test func listenFindsOutThatTheNumberIsAnother() {
+    @Test func listenDetectsAReusedNumber() {
         var watcher = Watcher()
         let first = Pipe(readEndAt: 1002)
         let index = watcher.add(1002)
@@ -159,7 +159,7 @@ import Testing
 
     /// A duplicate keeps the closed descriptor in the epoll set, from which it cannot be removed. Its reports are dropped, and after a
     /// while the poller leaves it behind.
-    @Test func closedDescriptorWithADuplicate() {
+    @Test func closedDescriptorWithADuplicateDoesNotSpin() {
         var watcher = Watcher()
         let other = Pipe()
         let ghost = Pipe(readEndAt: 1003)
@@ -182,7 +182,7 @@ import Testing
         close(duplicate)
     }
 
-    @Test func moreReadyThanABatchHolds() {
+    @Test func moreReadyDescriptorsThanABatchHoldsAreAllReported() {
         let pipe = Pipe()
         pipe.put()
         let duplicates = (0..<600).map { _ in dup(pipe.readEnd) }
@@ -226,7 +226,7 @@ import Testing
         #expect(watcher.poller.epoll == -1)
     }
 
-    @Test func closedPollerCanBeUsedAgain() {
+    @Test func closedPollerCanBeReused() {
         let pipe = Pipe()
         var watcher = Watcher()
         _ = watcher.add(pipe.readEnd)
@@ -239,7 +239,7 @@ import Testing
     }
 
     /// Does what the child of fork() does, without a fork: new kernel objects, the same watches.
-    @Test func detachedPollerStartsAnew() {
+    @Test func detachedPollerStartsOver() {
         let pipes = [Pipe(), Pipe(), Pipe()]
         var watcher = Watcher()
         let indexes = pipes.map { watcher.add($0.readEnd) }

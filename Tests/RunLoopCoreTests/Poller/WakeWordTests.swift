@@ -32,7 +32,7 @@ import Testing
     private let pending = [true, false]
     private let sleeping = [false, true]
 
-    @Test func fromAwake() {
+    @Test func transitionsFromAwake() {
         let bench = Bench()
         #expect(bench.state == awake)
         #expect(bench.wake.pointee.takePending() == false)
@@ -47,7 +47,7 @@ import Testing
         #expect(bench.writes() == 0, "a loop that is awake needs no system call")
     }
 
-    @Test func fromPending() {
+    @Test func transitionsFromPending() {
         let bench = Bench()
         bench.wake.pointee.wakeUp()
         bench.wake.pointee.wakeUp()
@@ -61,7 +61,7 @@ import Testing
         #expect(bench.writes() == 0)
     }
 
-    @Test func fromSleeping() {
+    @Test func transitionsFromSleeping() {
         let bench = Bench()
         #expect(bench.goToSleep())
         #expect(bench.state == sleeping)
@@ -79,7 +79,7 @@ import Testing
         #expect(bench.state == awake)
     }
 
-    @Test func fromAdjusting() {
+    @Test func transitionsFromAdjusting() {
         let bench = Bench()
         #expect(bench.goToSleep())
         bench.wake.pointee.adjust()
@@ -98,7 +98,7 @@ import Testing
         #expect(bench.wake.pointee.wakeFromSleep() == .wokenUp)
     }
 
-    @Test func keepsErrno() {
+    @Test func preservesErrno() {
         let bench = Bench()
         #expect(bench.goToSleep())
         systemError = 55
@@ -108,7 +108,7 @@ import Testing
         #expect(bench.writes() == 1)
     }
 
-    @Test func pendingWordIsNotSleptOn() {
+    @Test func pendingWakeUpPreventsTheSleep() {
         let bench = Bench()
         #expect(bench.wake.pointee.goToSleep(inEpoll: nil) == true)
         bench.wake.pointee.wakeUp()
@@ -117,7 +117,7 @@ import Testing
         #expect(bench.writes() == 0, "the futex was asked for")
     }
 
-    @Test func spinEnds() {
+    @Test func spinEndsAtTheDeadlineOrAWakeUp() {
         let bench = Bench()
         let deadline = Clock.now.advanced(by: 100_000)
         bench.wake.pointee.spin(until: deadline)

@@ -25,10 +25,10 @@ private var counting: RLSetCallBacks {
 @Suite(.serialized) struct CollectionTests {
     private func elements() -> ElementCalls { ElementCalls(counting) }
 
-    private func allReturned() -> Bool { owned.values.allSatisfy { $0 == 0 } }
+    private func allAreReleased() -> Bool { owned.values.allSatisfy { $0 == 0 } }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func aDictionaryIsWhatTheModelIs(seed: UInt64) {
+    func aDictionaryAgreesWithTheModel(seed: UInt64) {
         owned = [:]
         var random = Random(seed: seed)
         let table = TablePointer.create(.dictionary, isMutable: true, room: random.below(20), elements(), elements())!
@@ -65,10 +65,10 @@ private var counting: RLSetCallBacks {
         #expect(seen == Set(model.values.map { UInt($0.key) }))
         table.release()
         copy.release()
-        #expect(allReturned())
+        #expect(allAreReleased())
     }
 
-    @Test func aSetTakesTheNewOneInsteadOfItsEqual() {
+    @Test func replacingInASetStoresTheNewElement() {
         owned = [:]
         let set = TablePointer.create(.set, isMutable: true, room: 0, elements(), ElementCalls())!
         #expect(set.put(key(101), nil, .add) && set.put(key(201), nil, .add))
@@ -78,7 +78,7 @@ private var counting: RLSetCallBacks {
         #expect(set.pointee.count == 1 && owned == [101: 0, 201: 1])
         #expect(set.put(key(201), nil, .set), "itself: not released before it is retained")
         set.removeAll()
-        #expect(set.pointee.count == 0 && set.find(key(101)) == nil && allReturned())
+        #expect(set.pointee.count == 0 && set.find(key(101)) == nil && allAreReleased())
         set.release()
     }
 
@@ -95,7 +95,7 @@ private var counting: RLSetCallBacks {
     }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func anArrayIsWhatTheModelIs(seed: UInt64) {
+    func anArrayAgreesWithTheModel(seed: UInt64) {
         owned = [:]
         var random = Random(seed: seed)
         let array = ArrayPointer.createMutable(capacity: 0, elements())!
@@ -117,7 +117,7 @@ private var counting: RLSetCallBacks {
         copy.release()
         copy.release()
         array.release()
-        #expect(allReturned())
+        #expect(allAreReleased())
     }
 
     @Test func sortingKeepsTheOrderOfEquals() {
@@ -140,7 +140,7 @@ private var counting: RLSetCallBacks {
     }
 
     /// A callback that changes its array, which is forbidden: nothing outside the array is read or written.
-    @Test func aCallbackThatChangesItsArrayHarmsNothing() {
+    @Test func aCallbackMayChangeItsArray() {
         var spoiler = RLArrayCallBacks()
         spoiler.equal = { left, _ in
             let array: ArrayPointer = Handle.storage(left.unsafelyUnwrapped)

@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func withoutCallBacksValuesAreBits() {
+    @Test func withoutCallBacksValuesAreComparedBitwise() {
         let values: [UnsafeRawPointer?] = [nil, UnsafeRawPointer(bitPattern: 3), UnsafeRawPointer(bitPattern: 5)]
         let array = ArrayPointer.create(values, count: 3, ElementCalls())!
         #expect(has(array, UnsafeRawPointer(bitPattern: 3), 0, 3))

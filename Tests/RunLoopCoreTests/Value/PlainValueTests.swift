@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct MutableDataTests {
     @Test(arguments: [UInt64(1), 2, 3])
-    func isWhatTheModelIs(seed: UInt64) {
+    func agreesWithModel(seed: UInt64) {
         var random = Random(seed: seed)
         let data = DataPointer.createMutable(capacity: random.below(30))!
         var model: [UInt8] = []
@@ -36,7 +36,7 @@ import Testing
         data.release()
     }
 
-    @Test func findsWhatIsThere() {
+    @Test func findsOccurrences() {
         let data = DataPointer.create(Array("abcabcab".utf8), count: 8)!
         func find(_ text: String, _ start: Int, _ length: Int, backwards: Bool = false, anchored: Bool = false) -> Int? {
             let pattern = DataPointer.create(Array(text.utf8), count: text.utf8.count)!
@@ -109,7 +109,7 @@ import Testing
     }
 
     /// Numbers are compared exactly, by value: rounding would show in doubles near 2^53 and 2^63. Equal numbers have equal hashes.
-    @Test func orderIsThatOfTheValues() {
+    @Test func orderIsNumeric() {
         for integer in Self.integers {
             for double in Self.doubles where !double.isNaN && !(double == 0 && double.sign == .minus) {
                 let (left, right) = (make(integer), make(double))
@@ -127,7 +127,7 @@ import Testing
         }
     }
 
-    @Test func zeroesAndNaN() {
+    @Test func orderOfZeroesAndNaN() {
         let (zero, minusZero, nan, one, minusOne) = (make(0.0), make(-0.0), make(.nan), make(1.0), make(-1.0))
         #expect(minusZero.compare(zero) == -1 && zero.compare(minusZero) == 1)
         #expect(nan.compare(nan) == 0 && nan.compare(one) == -1 && nan.compare(minusOne) == 1)

@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func hashIsKeptAndNeverZero() {
+    @Test func hashIsCachedAndNeverZero() {
         let string = make("some text")
         #expect(string.pointee.hash.load(ordering: .relaxed) == 0)
         let hash = string.hashValue32
@@ -78,7 +78,7 @@ import Testing
         string.release()
     }
 
-    @Test func lastReleaseKills() {
+    @Test func lastReleaseFreesTheString() {
         let string = make("x")
         string.retain()
         string.release()
@@ -101,7 +101,7 @@ import Testing
         return InternedStrings.string(bytes, count: bytes.count)
     }
 
-    @Test func sameTextIsTheSameObject() {
+    @Test func sameTextIsInternedOnce() {
         var known: [String: StringPointer] = [:]
         // Exceeds several sizes of the table.
         for index in 0..<2_000 { known["interned \(index)"] = intern("interned \(index)") }
@@ -111,20 +111,20 @@ import Testing
         }
     }
 
-    @Test func prefixesAreOthers() {
+    @Test func prefixesAreDifferentObjects() {
         #expect(intern("prefix") != intern("prefixes"))
         #expect(intern("") == intern(""))
         #expect(intern("") != intern("x"))
     }
 
-    @Test func lastsForTheProcess() {
+    @Test func internedStringsAreNeverFreed() {
         let string = intern("immortal")!
         for _ in 0..<10 { string.release() }
         #expect(intern("immortal") == string)
         #expect(string.pointee.header.references.load(ordering: .relaxed) >= ObjectHeader.immortal)
     }
 
-    @Test func threadsAgree() {
+    @Test func threadsInternTheSameObjects() {
         let results = Guarded<[[UInt]]>([])
         inParallel(4) { number in
             var mine: [UInt] = []
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    @Test func constantsCannotDie() {
+    @Test func constantsAreNeverFreed() {
         for (handle, _) in constants {
             let string: StringPointer = Handle.storage(UnsafeRawPointer(handle!))
             for _ in 0..<5 { string.release() }
@@ -168,7 +168,7 @@ import Testing
         }
     }
 
-    @Test func fieldsLieWhereCSaysTheyDo() {
+    @Test func fieldsHaveTheOffsetsThatCDeclares() {
         #expect(MemoryLayout<StringStorage>.size == 32)
         let string = StringPointer.create(Array("four".utf8), count: 4)!
         let raw = UnsafeRawPointer(string)
