@@ -125,8 +125,7 @@ START_TEST(a_process_denied_membarrier_and_its_fallback_aborts_with_a_reason)
     output = ends[1];
     ck_assert_int_eq(run_in_child(deny_both_and_use, NULL), 128 + SIGABRT);
     ck_assert_int_gt(read(ends[0], text, sizeof text - 1), 0);
-    ck_assert_ptr_nonnull(strstr(text, "runloop: membarrier"));
-    ck_assert_ptr_nonnull(strstr(text, "seccomp"));
+    ck_assert_ptr_nonnull(strstr(text, "runloop: a seccomp filter denies both membarrier"));
     ck_assert_ptr_eq(strchr(text, '\n'), text + strlen(text) - 1); /* one line */
 }
 END_TEST
