@@ -241,8 +241,7 @@ extension SocketPointer {
         types.writes || types.connects && !state.has(EndpointState.connected)
     }
 
-    /// Whether the client is called when the socket is writable: if write or connect is enabled, and then for both. Connect does not count
-    /// if its bit is set in the flags.
+    /// Whether a writable socket is reported to the client: if write is enabled, or if connect is and its bit is not set in the flags.
     func notifiesWritable(_ state: EndpointState) -> Bool {
         pointee.callBacks.writes && !state.has(EndpointState.writeDisabled)
             || pointee.callBacks.connects && !state.has(EndpointState.connectDisabled)

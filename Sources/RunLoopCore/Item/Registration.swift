@@ -237,9 +237,9 @@ extension RegistrationPointer {
     private func assertWatched() { assert(source.hasDescriptor) }
 
     /// Counts how often the source was registered on a descriptor: see `SourcePointer.eventTag`. Only inline registrations have a
-    /// generation, which outlives the source: the next source in this memory continues the count. Changed with the loop's lock held. Reads
-    /// whatever is in memory, even if that is another source's by now: a thread that is creating a source there stores the same number
-    /// again.
+    /// generation, which outlives the source: the next source in this memory continues the count. Changed with the loop's lock held. May be
+    /// read when the source is gone and another thread is creating one in its memory: that stores the number it finds there, so the reader
+    /// sees the same number before and after.
     var generation: UInt32 {
         get { linux_peek(firstField) }
         nonmutating set { pointee.heapIndexOrGeneration = newValue }

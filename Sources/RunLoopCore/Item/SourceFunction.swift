@@ -6,7 +6,7 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
     /// Handles the events of an internal source. `ready` is the part of `reported` that the source is interested in.
     ///
-    /// Two kinds of call are special. If only `ready` is empty, for a source that `callsClient`, the handler calls
+    /// Two kinds of call are special. If `ready` is empty and `reported` is not, for a source that `callsClient`, the handler calls
     /// `EndpointPointer.reconcile`. If both are empty, the thread has exited inside a client's callback that this handler, or the loop on
     /// its behalf, has called: the handler cleans up.
     typealias EventHandler =
@@ -21,7 +21,7 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
 
     var handleEvents: EventHandler { unsafeBitCast(address, to: EventHandler.self) }
 
-    /// Whether both are the same function. O(1).
+    /// Whether both are the same function: sources are equal only if they call the same one. O(1).
     func isSame(as other: SourceFunction) -> Bool { address == other.address }
 }
 

@@ -182,8 +182,8 @@ extension TimerPointer {
         TimerStorage.slab.deallocate(self)
     }
 
-    /// Does what `release` does, if clients hold exactly one reference, which the caller has checked, and if the timer has ended, or has no
-    /// detail and is queued, in a process with one thread. Otherwise returns false without any effect.
+    /// Does what `release` does, in two cases: the timer has ended; or it has no detail and is queued, and the process has one thread.
+    /// Otherwise returns false without any effect. The caller has checked that clients hold exactly one reference.
     @inline(__always)
     func tryRelease() -> Bool {
         if pointee.item.has(.ended) {

@@ -198,6 +198,7 @@ extension RunLoopPointer {
     @inline(__always)
     private func callEndpoint(_ source: SourcePointer, _ endpoint: EndpointPointer, _ isSocket: Bool, _ ready: Events) -> DispatchResult {
         let fired = endpoint.beginCall(ready, threadContext)
+        // Without ready events, the handler only brings the registration with epoll up to date (`EndpointPointer.reconcile`).
         if fired.isEmpty { return callEventHandler(source, [], .readable) }
         threadContext.unlockAsOwner()
         let info = endpoint.pointee.context.info

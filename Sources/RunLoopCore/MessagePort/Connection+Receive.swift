@@ -186,7 +186,7 @@ extension ConnectionPointer {
         return pointee.isOpen && !has([.isFull, .hasAhead, .receivesAhead]) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
 
-    /// The end that this connection is to `Frame.parse`. The caller holds the mutex.
+    /// What this end of the connection may receive, for `Frame.parse`. The caller holds the mutex.
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }
 
     /// Acts on `packet.ending`: ends the connection after `closed` and `violation`, waits for memory after `full`. Always returns false,

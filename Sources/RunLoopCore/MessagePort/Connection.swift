@@ -37,7 +37,7 @@ struct Connection: Linked, Locked, ~Copyable {
     /// The socket. -1 if there is none, and in the child of a fork().
     var fd: Int32
     var isOpen = true
-    /// Set once, by `shutDown`. In the child of a fork() a connection that the parent had open is neither open nor closed before that.
+    /// Set once, by `shutDown`. A connection that was open at a fork() is neither open nor closed in the child, until that shuts it down.
     var isClosed = false
     /// Whether descriptors may arrive with packets: at a client that expects a ring, and at every socket on Linux before 6.16.
     var acceptsDescriptors = PacketSocket.cannotRefuseDescriptors
@@ -106,6 +106,7 @@ extension ConnectionPointer {
             return isAuthorized
         }
         if isAuthorized { return connection }
+        // Unless `SilentClients` has closed it and released the reference of open connections already.
         if connection.shutDown() { connection.release() }
         connection.release()
         return nil

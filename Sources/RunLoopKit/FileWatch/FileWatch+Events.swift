@@ -254,6 +254,8 @@ extension FileWatchPointer {
     // the same name. If the other directory becomes watched in the middle of the exchange, a departure is reported, and then a rename to
     // the same name.
 
+    /// Records the name to which something was renamed in a directory, and where it came from, if that is known. The next rename away from
+    /// that name may be the second half of an exchange.
     private func noteArrival(_ to: linux_file_event, _ directory: WatchedDirectoryPointer, from: linux_file_event?) {
         directory.pointee.arrival = WatchedDirectory.Arrival(
             name: WatchedDirectory.Arrival.hash(to.name), oldName: from.map { WatchedDirectory.Arrival.hash($0.name) } ?? 0,
@@ -274,6 +276,7 @@ extension FileWatchPointer {
     private func hasFilledGap(
         _ from: linux_file_event, _ directory: WatchedDirectoryPointer, _ to: linux_file_event, _ target: WatchedDirectoryPointer
     ) -> Bool {
+        // A departure for an unknown place is recorded as an arrival without a name.
         let departure = target.pointee.arrival
         if directory == target || departure.name != 0 || departure.oldName != WatchedDirectory.Arrival.hash(to.name) { return false }
         return !isGone(from.name, in: directory)
