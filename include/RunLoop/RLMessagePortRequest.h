@@ -34,8 +34,8 @@
  *  wants a reply is sent while the loop runs. If it times out before all of it is sent, the rest is sent nevertheless,
  *  and other requests wait for that.
  *
- *  Replies are sent by the server's loop; while a client does not read them, no further requests of that client are
- *  handled.
+ *  A reply that the client has no room for is queued, and sent by the server's loop; until then, no further requests
+ *  of that client are handled.
  *
  *  The servers of a process have memory for 256 MB of incompletely received requests, and for one request more. One
  *  client process may use a quarter of what is free of the 256 MB; data that does not fit waits. A request that uses

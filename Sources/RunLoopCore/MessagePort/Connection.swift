@@ -45,7 +45,7 @@ struct Connection: Linked, Locked, ~Copyable {
     var handshakeDone = false
     /// Watches the socket; nil if there is none, and once the connection is closed. Retained.
     var source: SourcePointer?
-    /// Frames that did not fit into the socket buffer. While there are any, a server reads no requests.
+    /// Frames that did not fit into the socket buffer. While there are any, a server handles no requests.
     var sendQueue = SendQueue()
     /// A large payload that the peer is sending.
     var incoming: IncomingBody

@@ -1,8 +1,8 @@
 /// One packet of a connection: a header of 32 bytes, usually followed by the payload. A payload that is too large for this packet follows
 /// in further packets, the *pieces*. Between pieces, only frames without a payload may be sent.
 ///
-/// Both ends are on the same machine, yet nothing that arrives is trusted: each packet passes `parse`, or `isCommonCase` for the most
-/// frequent kind, and what these accept is safe to use. Numbers are in native byte order. Plain values; any thread.
+/// Both ends are on the same machine, yet nothing that arrives is trusted: each packet passes `parse`, and what that accepts is safe to
+/// use. Numbers are in native byte order. Plain values; any thread.
 struct Frame: BitwiseCopyable {
     /// What the packet is for.
     enum Kind: UInt8 {

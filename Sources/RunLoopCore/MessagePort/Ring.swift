@@ -3,11 +3,11 @@ import Synchronization
 
 /// A ring buffer in shared memory, through which a client sends small one-way requests without a system call. The server makes it, and
 /// passes it to the client, when it sees many such requests. The client writes entries and publishes its position (`tail`); the server
-/// reads them and publishes its own (`head`). Only if the server may be asleep does the client send a packet through the socket, the
-/// *doorbell*.
+/// reads them and publishes its own (`head`). The client sends a packet through the socket, the *doorbell*, only if the server may be
+/// asleep, and with the first entry after a request through the socket.
 ///
-/// The server leaves the doorbell unread in its socket until the ring is empty. So the descriptor is ready, for epoll and for every loop
-/// that watches it, as long as there is an entry to deliver.
+/// The server leaves the doorbell unread in its socket while the ring has an entry that it can deliver. So the descriptor is ready, for
+/// epoll and for every loop that watches it, as long as there is one.
 ///
 ///     client                                          server
 ///     a request went through the socket since the     is there an entry, and have all earlier requests arrived? deliver it

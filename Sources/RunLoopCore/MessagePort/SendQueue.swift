@@ -2,8 +2,8 @@ import CLinux
 import Synchronization
 
 /// Frames that did not fit into the socket buffer. At a server: replies to a client that does not read them, since a server never waits for
-/// a client. While there are any, no further request of that client is read, so the queue has at most one reply for each request that was
-/// read before. At a client: the rest of one large request.
+/// a client. While there are any, no further request of that client is handled, so the queue has at most one reply for each request that
+/// was handled before. At a client: the rest of one large request.
 ///
 /// Guarded by the connection's mutex.
 struct SendQueue: ~Copyable {
