@@ -121,8 +121,8 @@ extension SourcePointer {
     }
 
     /// For version 0: when the source was first signalled since the loop last took its signal, in nanoseconds. 0 if no clock was read, because
-    /// the signal found no other one pending: it is then earlier than all signals that the loop has not taken yet. Written by the signalling thread before it sets the bit, and by the loop, which replaces a
-    /// 0. Any thread; stable while the source is signalled.
+    /// the signal found no other one pending: it is then earlier than all signals that the loop has not taken yet. Written by the signalling
+    /// thread before it sets the bit, and by the loop, which replaces a 0. Any thread; stable while the source is signalled.
     var signalTime: UInt64 {
         get { pointee.signalTimeOrGetPort.load(ordering: .relaxed) }
         nonmutating set {
