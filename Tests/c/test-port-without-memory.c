@@ -5,7 +5,7 @@
 /* How many of this thread's allocations succeed before all others fail; negative: none fails. */
 static _Thread_local int left = -1;
 /* AddressSanitizer allocates before it can check this access. */
-__attribute__((no_sanitize("address"))) static bool must_fail(void)
+__attribute__((no_sanitize("address"))) UNUSED static bool must_fail(void)
 {
     if (left > 0)
         left--;
@@ -14,7 +14,7 @@ __attribute__((no_sanitize("address"))) static bool must_fail(void)
 #ifndef __has_feature
 #define __has_feature(feature) 0 /* gcc */
 #endif
-#if !__has_feature(thread_sanitizer) /* which has to have malloc for itself */
+#if !__has_feature(thread_sanitizer) /* which needs malloc for itself */
 #include "../faults/failing-memory.h"
 #endif
 
