@@ -1,6 +1,6 @@
 /* reference.h - counts the same bytes again, in one thread and by other means, to check the workers.
  *
- * It receives the bytes as read() returns them, before they are split into batches and distributed to threads. It
+ * The count receives the bytes as read() returns them, before they are split into batches and distributed to threads. It
  * shares no code with tally.c: one state machine, and a balanced tree instead of a hash table. */
 #ifndef REFERENCE_H
 #define REFERENCE_H

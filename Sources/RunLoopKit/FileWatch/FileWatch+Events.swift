@@ -266,7 +266,7 @@ extension FileWatchPointer {
     private func mayBeExchange(_ from: linux_file_event, _ directory: WatchedDirectoryPointer, _ to: linux_file_event) -> Bool {
         let arrival = directory.pointee.arrival
         if arrival.name != WatchedDirectory.Arrival.hash(from.name) { return false }
-        // It is not known where the arrival came from. After an exchange, an entry still has this name.
+        // Without a known origin of the arrival: after an exchange, an entry still has this name.
         if arrival.oldWatch < 0 { return !isGone(from.name, in: directory) }
         if arrival.oldWatch != to.watch || arrival.oldName != WatchedDirectory.Arrival.hash(to.name) { return false }
         return arrival.drains == pointee.drains || !isUndone(from, directory, to)

@@ -293,7 +293,7 @@ extension FileWatchPointer {
     private func refuse(_ directory: WatchedDirectoryPointer, _ error: Int32) {
         let wasRefused = directory.pointee.state == .refused
         directory.pointee.state = .refused
-        // It may have been watched until now, but nothing more in it is to be reported.
+        // The directory may have been watched until now, but nothing more in it is to be reported.
         pointee.directories.dropBelow(directory)
         preservingSystemError { pointee.directories.endWatch(of: directory) }
         if wasRefused { return }
