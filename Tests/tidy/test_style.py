@@ -20,7 +20,6 @@ SMALL = {
     "Item/ModeSet.swift": "what sources, timers and observers share",
     "Item/Observer.swift": "one noun, one file",
     "Item/Source+Equality.swift": "when two sources count as one; beside Source.swift, which is full",
-    "Loop/PostBackoff.swift": "when to look into the inbox, apart from the inbox that all threads share",
     "Loop/ModeName.swift": "the constants of the header as objects",
 }
 MARKS = r"\b(TODO|FIXME|XXX|HACK)\b"

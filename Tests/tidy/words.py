@@ -26,7 +26,6 @@ DEAD = {
     "isNews": "needsUpdate",
     "tellSource": "updateInterest",
     "hasMail": "isNonEmpty",
-    "inboxPace": "PostBackoff",
     "owesRest": "what is deferred",
     "timerFloor": "minimumDeadline",
     "lookAtBoth": "sampleClocks",

@@ -6,15 +6,13 @@ import Synchronization
 /// does every function that has to see all waiting requests (`takeIntoHeld`).
 struct PerformInbox: ~Copyable {
     fileprivate let mutex = StoreMutex()
-    /// The queued requests. Guarded by `mutex`, like the next four fields.
+    /// The queued requests. Guarded by `mutex`, like the next three fields.
     fileprivate var incoming = PlainList<PerformRequest>()
     /// Whether a thread has woken the loop for the queued requests, or is about to.
     fileprivate var wakeIsOwed = false
     fileprivate var isOpen = false
     /// Used in place of `isOpen` under a race detector: see `isOpenAndWatched`.
     fileprivate var isOpenIfWatched = false
-    /// How many requests in `incoming` were posted by other threads that do not wait for them.
-    fileprivate var posts = 0
     private let apart = CacheLine()
     /// 1 while `incoming` is not empty, for reading without the mutex. The loop reads it often and must not slow down the posting threads,
     /// so it is written only when it changes, and is on a cache line of its own.
@@ -39,7 +37,7 @@ typealias PerformInboxPointer = UnsafeMutablePointer<PerformInbox>
 extension PerformInboxPointer {
     /// Enqueues a request. Returns `failed` with errno ENOMEM, or ESRCH once the loop's thread has exited. Any thread.
     @inline(__always)
-    func enqueue(_ request: PerformRequest, wakes: Bool, isPost: Bool) -> PerformInbox.Outcome {
+    func enqueue(_ request: PerformRequest, wakes: Bool) -> PerformInbox.Outcome {
         pointee.mutex.lock()
         guard pointee.isOpen || isOpenAndWatched else {
             pointee.mutex.unlock()
@@ -51,7 +49,6 @@ extension PerformInboxPointer {
             systemError = ENOMEM
             return .failed
         }
-        if isPost { pointee.posts &+= 1 }
         if pointee.incoming.count == 1 { pointee.nonEmptyFlag.store(1, ordering: .relaxed) }
         let mustWake = wakes && !pointee.wakeIsOwed
         if mustWake { pointee.wakeIsOwed = true }
@@ -74,31 +71,28 @@ extension PerformInboxPointer {
     var nonEmptyBits: UInt32 { pointee.nonEmptyFlag.load(ordering: .acquiring) }
 
     /// Appends all requests to `list` and reserves room for `room` more; if `list` is empty and `room` is 0, swaps buffers instead. Returns
-    /// how many of the requests were posted by other threads. Returns nil if memory runs out: then the requests stay here, and the caller
-    /// must wake the loop. The caller holds the loop's lock.
-    func empty(into list: inout PlainList<PerformRequest>, room: Int) -> Int? {
+    /// false if memory runs out: then the requests stay here, and the caller must wake the loop. The caller holds the loop's lock.
+    func empty(into list: inout PlainList<PerformRequest>, room: Int) -> Bool {
         pointee.mutex.lock()
         defer { pointee.mutex.unlock() }
         RaceDetector.handsOver(self)
         if room > 0 && !list.reserve(list.count + pointee.incoming.count + room) {
             pointee.wakeIsOwed = false
-            return nil
+            return false
         }
         if list.count == 0 && room == 0 {
             swap(&pointee.incoming, &list)
         } else {
             guard list.reserve(list.count + pointee.incoming.count) else {
                 pointee.wakeIsOwed = false
-                return nil
+                return false
             }
             for index in 0..<pointee.incoming.count { _ = list.append(pointee.incoming[index]) }
             pointee.incoming.truncate(to: 0)
         }
         pointee.nonEmptyFlag.store(0, ordering: .releasing)
         pointee.wakeIsOwed = false
-        let posts = pointee.posts
-        pointee.posts = 0
-        return posts
+        return true
     }
 
     /// Opens the inbox when a thread acquires this loop, and closes it when the thread exits.

@@ -127,7 +127,7 @@ extension RunLoopPointer {
             if handled && onlyOne { return .handledSource }
             if hasPassed(deadline) { return .timedOut }
             if isStopRequested { return .stopped }
-            if isEmptyInlined(mode, asCF: pointee.activation.runsAsCF) { return .finished }
+            if isEmpty(mode, asCF: pointee.activation.runsAsCF) { return .finished }
         }
     }
 

@@ -56,7 +56,6 @@ extension RunLoopPointer {
         pointee.watchTrouble.store(0, ordering: .relaxed)
         pointee.mayHaveQueued = false
         pointee.minimumDeadline = 0
-        pointee.postBackoff = PostBackoff()
     }
 
     /// Any one of the loop's sources, with a reference for the caller; nil if there is none. The caller holds the lock.

@@ -204,11 +204,7 @@ extension RunLoopPointer {
     /// `asCF`: whether the run was started through CF's name for the function. In CFRunLoop a common mode of the main loop stands for
     /// libdispatch's main queue and is never empty, whether or not anything uses that queue; programs rely on it. Only a run nested in work
     /// of that queue can find such a mode empty.
-    func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool { isEmptyInlined(mode, asCF: asCF) }
-
-    /// Does what `isEmpty` does, inlined for hot paths.
-    @inline(__always)
-    func isEmptyInlined(_ mode: ModePointer, asCF: Bool) -> Bool {
+    func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool {
         lockedInlined { !hasItems(mode) && !hasFunctions(for: mode) } && !(asCF && neverEmpties(mode))
     }
 

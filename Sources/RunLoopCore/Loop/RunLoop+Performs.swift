@@ -52,17 +52,17 @@ struct PerformBudget {
 extension RunLoopPointer {
     /// RLRunLoopPerformFunction and RLRunLoopPostFunction. Returns false with errno. O(1), amortized without allocation; at most one system
     /// call per sleep of the loop. Any thread.
-    func enqueue(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
+    func enqueue(_ request: PerformRequest, wakes: Bool) -> Bool {
         if Probe.isSet { Probe.report(.sent, .function, self, info: request.info, addressOfFunction(request.function)) }
-        return enqueueUnreported(request, wakes: wakes, isAwaited: isAwaited)
+        return enqueueUnreported(request, wakes: wakes)
     }
 
     /// Does the work of `enqueue` when no probe is installed.
     @inline(__always)
-    func enqueueUnreported(_ request: PerformRequest, wakes: Bool, isAwaited: Bool = false) -> Bool {
+    func enqueueUnreported(_ request: PerformRequest, wakes: Bool) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
         PerformRequest.retain(modes: modes)
-        switch inbox.enqueue(request, wakes: wakes, isPost: !isCurrent && !isAwaited) {
+        switch inbox.enqueue(request, wakes: wakes) {
         case .queued: return true
         case .queuedAndWakeNeeded:
             wakeUp()
@@ -73,17 +73,12 @@ extension RunLoopPointer {
         }
     }
 
-    /// Moves the requests of the inbox to the end of `list`, and reserves room for what running batches may put back. Returns how many were
-    /// posted by other threads. If memory runs out, the requests stay in the inbox, and the loop wakes itself to try again. The caller
-    /// holds the lock.
-    private func take(into list: inout PlainList<PerformRequest>) -> Int {
+    /// Moves the requests of the inbox to the end of `list`, and reserves room for what running batches may put back. If memory runs out,
+    /// the requests stay in the inbox, and the loop wakes itself to try again. The caller holds the lock.
+    private func take(into list: inout PlainList<PerformRequest>) {
         var room = 0
         for level in 0..<pointee.batches.count { room += pointee.batches[level].count }
-        guard let posts = inbox.empty(into: &list, room: room) else {
-            wakeUp()
-            return 0
-        }
-        return posts
+        if !inbox.empty(into: &list, room: room) { wakeUp() }
     }
 
     /// Moves the requests of the inbox into `held`. Sets the flag before the inbox becomes empty, so that `performFunctions` sees either
@@ -91,7 +86,7 @@ extension RunLoopPointer {
     func takeIntoHeld() {
         noteUse(of: EverUsed.heldFunctions)
         pointee.modeWithoutHeld = nil
-        _ = take(into: &pointee.held)
+        take(into: &pointee.held)
     }
 
     /// Whether some request waits for this mode. The caller holds the lock.
@@ -144,7 +139,6 @@ extension RunLoopPointer {
     private func performWaitingFunctions(_ mode: ModePointer) -> Bool {
         var requests = PlainList<PerformRequest>()
         var called = false
-        pointee.postBackoff.wait()
         lockInlined()
         guard pointee.batches.reserve(pointee.batches.count + 1) else {
             unlockInlined()
@@ -162,7 +156,7 @@ extension RunLoopPointer {
         let continues = pointee.longQueueMode == mode && pointee.activation.deadline != .distantPast
         pointee.longQueueMode = nil
         let leavesRequests = continues && !inbox.isEmpty
-        if !continues { pointee.postBackoff.noteTaken(posts: take(into: &requests)) }
+        if !continues { take(into: &requests) }
         let count = requests.count
         if count > start {
             let level = pointee.batches.count
@@ -284,7 +278,7 @@ extension RunLoopPointer {
         }
         guard let ticket = PerformTicketPointer.create() else { return false }
         guard let request = PerformRequest(modes, function, info, release: nil, ticket: ticket),
-            enqueue(request, wakes: true, isAwaited: true)
+            enqueue(request, wakes: true)
         else {
             ticket.release()
             ticket.release()

@@ -39,9 +39,8 @@ extension RunLoopPointer {
             if timerLimit < deadline { pointee.timerSlack.sharpen() }
         }
         let spin = pointee.spinInterval.load(ordering: .relaxed)
-        if pointee.postBackoff.isDue || spin > 0 {
-            pointee.postBackoff.wait(until: limit)
-            if spin > 0 && Thread.maySpin { pointee.wake.spin(until: Swift.min(limit, Clock.now.advanced(by: spin))) }
+        if spin > 0 && Thread.maySpin {
+            pointee.wake.spin(until: Swift.min(limit, Clock.now.advanced(by: spin)))
             now = Clock.now
         }
 

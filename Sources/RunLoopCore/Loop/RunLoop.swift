@@ -109,7 +109,6 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var minimumDeadline: UInt64 = 0
     /// The arrival number of the timer that was added, or whose date was set, last: see `TimerStorage.arrival`. Guarded by the lock.
     var timerArrivals: UInt = 1
-    var postBackoff = PostBackoff()
     /// Counts dispatched events. Registrations record it as the stamp of their last dispatch or turn. Guarded by the lock.
     var dispatchStamp: UInt32 = 0
     /// The signalled sources that this pass performs, preceded by those of outer activations. Guarded by the lock.

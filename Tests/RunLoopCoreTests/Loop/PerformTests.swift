@@ -129,19 +129,17 @@ import Testing
         let inbox = Pinned(PerformInbox())
         inbox.pointer.setOpen(true)
         let request = PerformRequest(UnsafeRawPointer(kRLRunLoopDefaultMode!), { _ in }, nil)
-        func leave(wakes: Bool) -> PerformInbox.Outcome { inbox.pointer.enqueue(request, wakes: wakes, isPost: wakes) }
+        func leave(wakes: Bool) -> PerformInbox.Outcome { inbox.pointer.enqueue(request, wakes: wakes) }
         #expect(inbox.pointer.isEmpty == true)
         #expect(leave(wakes: false) == .queued)
         #expect(leave(wakes: true) == .queuedAndWakeNeeded)
         #expect(leave(wakes: true) == .queued, "the loop is on its way")
         var list = PlainList<PerformRequest>()
-        var posts = inbox.pointer.empty(into: &list, room: 0)
-        #expect(posts == 2)
+        #expect(inbox.pointer.empty(into: &list, room: 0) == true)
         #expect(list.count == 3)
         #expect(inbox.pointer.isEmpty == true)
         #expect(leave(wakes: true) == .queuedAndWakeNeeded)
-        posts = inbox.pointer.empty(into: &list, room: 0)
-        #expect(posts == 1)
+        #expect(inbox.pointer.empty(into: &list, room: 0) == true)
         #expect(list.count == 4, "behind what is there")
         inbox.pointer.setOpen(false)
         systemError = 0
@@ -149,36 +147,6 @@ import Testing
         let error = systemError
         #expect(outcome == .failed)
         #expect(error == ESRCH)
-    }
-
-    @Test func backsOffAfterABurstOnly() {
-        var backoff = PostBackoff()
-        backoff.noteTaken(posts: 0)
-        backoff.noteTaken(posts: 7)
-        #expect(!backoff.isDue)
-        let before = Clock.now
-        backoff.noteTaken(posts: 8)
-        #expect(backoff.isDue == RunLoopCore.Thread.maySpin)
-        backoff.wait(until: before)
-        #expect(!backoff.isDue, "a loop with something to do does not wait, and the burst is over")
-        backoff.noteTaken(posts: 1000)
-        backoff.wait()
-        #expect(!RunLoopCore.Thread.maySpin || Clock.now >= before.advanced(by: 4_000))
-        #expect(!backoff.isDue)
-    }
-
-    /// Only posts by other threads that do not wait for the result count as a reason to back off.
-    @Test func countsPosts() {
-        let inbox = Pinned(PerformInbox())
-        inbox.pointer.setOpen(true)
-        let request = PerformRequest(UnsafeRawPointer(kRLRunLoopDefaultMode!), { _ in }, nil)
-        for turn in 0..<5 { _ = inbox.pointer.enqueue(request, wakes: true, isPost: turn > 2) }
-        var list = PlainList<PerformRequest>()
-        let posts = inbox.pointer.empty(into: &list, room: 0)
-        let none = inbox.pointer.empty(into: &list, room: 0)
-        #expect(posts == 2)
-        #expect(none == 0)
-        #expect(list.count == 5)
     }
 
     @Test func cancelReachesTheRunningBatch() {
