@@ -95,6 +95,16 @@ extension PerformInboxPointer {
         return true
     }
 
+    /// Calls `body` with each request that is in the inbox, for a caller that had no memory to take the requests out. `body` may mark a
+    /// request as cancelled, and must not call user code. The caller holds the loop's lock.
+    @inline(never)
+    func forEach(_ body: (UnsafeMutablePointer<PerformRequest>) -> Void) {
+        pointee.mutex.lock()
+        RaceDetector.handsOver(self)
+        for index in 0..<pointee.incoming.count { body(pointee.incoming.elements.unsafelyUnwrapped + index) }
+        pointee.mutex.unlock()
+    }
+
     /// Opens the inbox when a thread acquires this loop, and closes it when the thread exits.
     func setOpen(_ open: Bool) {
         pointee.mutex.lock()

@@ -35,7 +35,7 @@ extension RunLoopPointer {
                 let taken = memory.count > few.count ? memory : few
                 count = 0
                 locked {
-                    take(choice, into: taken, &count)
+                    takeChosen(choice, into: taken, &count)
                     saveReleases(of: taken, count, withdrawal)
                 }
                 for index in 0..<count { taken[index].finishUncalled(.cancelled, by: self) }
@@ -92,28 +92,29 @@ extension RunLoopPointer {
     }
 
     /// Takes as many of the chosen requests as there is room for, and counts them. The caller holds the lock.
-    private func take(
+    private func takeChosen(
         _ choice: PerformChoice, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
-        takeIntoHeld()
+        let hasTakenInbox = takeIntoHeld()
         for level in 0..<pointee.batches.count {
             let batch = pointee.batches[level]
-            for index in 0..<batch.kept { take(batch.requests + index, choice, into: taken, &count) }
-            for index in batch.next..<batch.count { take(batch.requests + index, choice, into: taken, &count) }
+            for index in 0..<batch.kept { takeIfChosen(batch.requests + index, choice, into: taken, &count) }
+            for index in batch.next..<batch.count { takeIfChosen(batch.requests + index, choice, into: taken, &count) }
         }
         var kept = 0
         for index in 0..<pointee.held.count {
-            take(pointee.held.elements.unsafelyUnwrapped + index, choice, into: taken, &count)
+            takeIfChosen(pointee.held.elements.unsafelyUnwrapped + index, choice, into: taken, &count)
             if pointee.held[index].modes == nil { continue }
             pointee.held[kept] = pointee.held[index]
             kept += 1
         }
         pointee.held.truncate(to: kept)
         pointee.heldStart = 0
+        if !hasTakenInbox { inbox.forEach { takeIfChosen($0, choice, into: taken, &count) } }
     }
 
     /// Takes the request at `slot` if it is chosen and there is room, and leaves an entry marked as cancelled. The caller holds the lock.
-    private func take(
+    private func takeIfChosen(
         _ slot: UnsafeMutablePointer<PerformRequest>, _ choice: PerformChoice,
         into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
@@ -125,26 +126,34 @@ extension RunLoopPointer {
 
     // MARK: thread exit
 
-    /// Drops all requests when the thread exits: they will never run. Calls release functions.
+    /// Drops all requests when the thread exits, after the inbox has been closed: they will never run. Does not depend on memory being
+    /// available. Call without the lock held; calls release functions.
     func dropRequests() {
-        var requests = PlainList<PerformRequest>()
+        var held = PlainList<PerformRequest>()
+        var posted = PlainList<PerformRequest>()
+        var batches = PlainList<PerformBatch>()
         locked {
-            takeIntoHeld()
-            swap(&requests, &pointee.held)
+            swap(&held, &pointee.held)
             pointee.heldStart = 0
-            for level in 0..<pointee.batches.count { collect(pointee.batches[level], into: &requests) }
-            pointee.batches.truncate(to: 0)
+            _ = inbox.empty(into: &posted, room: 0)
+            swap(&batches, &pointee.batches)
         }
-        for index in 0..<requests.count where requests[index].modes != nil { requests[index].finishUncalled(.loopIsGone, by: self) }
+        drop(held.elements, 0..<held.count)
+        drop(posted.elements, 0..<posted.count)
+        for level in 0..<batches.count {
+            let batch = batches[level]
+            drop(batch.requests, 0..<batch.kept)
+            // The thread has exited inside the function that was being called.
+            drop(batch.requests, (batch.isCalling ? batch.next - 1 : batch.next)..<batch.count)
+            free(batch.requests)
+        }
         while let extra = locked({ takeFirstRelease(nil) }) { PerformRequest.finish(extra, .loopIsGone) }
     }
 
-    /// Collects what is left of a batch inside one of whose functions the thread has exited. The caller holds the lock.
+    /// Drops the requests in this range that are not finished. Call without the lock held; calls release functions.
     @inline(never)
-    private func collect(_ batch: PerformBatch, into requests: inout PlainList<PerformRequest>) {
-        for index in 0..<batch.kept { _ = requests.append(batch.requests[index]) }
-        let first = batch.isCalling ? batch.next - 1 : batch.next
-        for index in first..<batch.count { _ = requests.append(batch.requests[index]) }
-        free(batch.requests)
+    private func drop(_ requests: UnsafeMutablePointer<PerformRequest>?, _ range: Range<Int>) {
+        guard let requests else { return }
+        for index in range where requests[index].modes != nil { requests[index].finishUncalled(.loopIsGone, by: self) }
     }
 }

@@ -73,35 +73,41 @@ extension RunLoopPointer {
         }
     }
 
-    /// Moves the requests of the inbox to the end of `list`, and reserves room for what running batches may put back. If memory runs out,
-    /// the requests stay in the inbox, and the loop wakes itself to try again. The caller holds the lock.
-    private func take(into list: inout PlainList<PerformRequest>) {
+    /// Moves the requests of the inbox to the end of `list`, and reserves room for what running batches may put back. Returns false if
+    /// memory runs out: then the requests stay in the inbox, and the loop wakes itself to try again. The caller holds the lock.
+    @discardableResult
+    private func takeInbox(into list: inout PlainList<PerformRequest>) -> Bool {
         var room = 0
         for level in 0..<pointee.batches.count { room += pointee.batches[level].count }
-        if !inbox.empty(into: &list, room: room) { wakeUp() }
+        if inbox.empty(into: &list, room: room) { return true }
+        wakeUp()
+        return false
     }
 
-    /// Moves the requests of the inbox into `held`. Sets the flag before the inbox becomes empty, so that `performFunctions` sees either
-    /// the flag or a request in the inbox. The caller holds the lock.
-    func takeIntoHeld() {
+    /// Moves the requests of the inbox to the end of `held`. Returns false if memory runs out: then they stay in the inbox. Notes the use
+    /// of `held` before the inbox becomes empty, so that `performFunctions` finds either a request in the inbox or that note. The caller
+    /// holds the lock.
+    @discardableResult
+    func takeIntoHeld() -> Bool {
         noteUse(of: EverUsed.heldFunctions)
         pointee.modeWithoutHeld = nil
-        take(into: &pointee.held)
+        return takeInbox(into: &pointee.held)
     }
 
-    /// Whether some request waits for this mode. The caller holds the lock.
+    /// Returns whether some request waits for this mode; true also if memory runs out, because a request in the inbox may. The caller holds
+    /// the lock.
     func hasFunctions(for mode: ModePointer) -> Bool {
         if mayHaveHeld(mode) && hasHeldFunctions(for: mode, from: pointee.heldStart) { return true }
         if inbox.isEmpty { return false }
         let known = pointee.held.count
-        takeIntoHeld()
-        return hasHeldFunctions(for: mode, from: known)
+        return !takeIntoHeld() || hasHeldFunctions(for: mode, from: known)
     }
 
-    /// Whether a request in `held` may be for this mode. The caller holds the lock.
+    /// Whether a request in `held` may be for this mode. O(1). The caller holds the lock.
     func mayHaveHeld(_ mode: ModePointer) -> Bool { pointee.held.count > 0 && pointee.modeWithoutHeld != mode }
 
-    /// Whether some request in `held`, from index `first` on, waits for this mode. The caller holds the lock.
+    /// Returns whether some request in `held`, from index `first` on, waits for this mode. Requests without modes are finished. O(number of
+    /// requests). The caller holds the lock.
     private func hasHeldFunctions(for mode: ModePointer, from first: Int) -> Bool {
         let isCommon = pointee.commonModes.contains(mode.pointee.number)
         for index in first..<pointee.held.count {
@@ -156,7 +162,7 @@ extension RunLoopPointer {
         let continues = pointee.longQueueMode == mode && pointee.activation.deadline != .distantPast
         pointee.longQueueMode = nil
         let leavesRequests = continues && !inbox.isEmpty
-        if !continues { take(into: &requests) }
+        if !continues { takeInbox(into: &requests) }
         let count = requests.count
         if count > start {
             let level = pointee.batches.count
