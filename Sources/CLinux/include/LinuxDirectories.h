@@ -65,7 +65,7 @@ static inline int linux_is_same_file(int fd, int directory, const char *name)
 
 /* Opens and locks the file with this name if it is an empty regular file of the user and no process has locked it;
    otherwise returns -1. Does not create it and follows no symbolic link. */
-static inline int linux_lock_forgotten(int directory, const char *name)
+static inline int linux_lock_stale(int directory, const char *name)
 {
     struct stat status;
     int fd = (int)syscall(SYS_openat, directory, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -28,7 +28,8 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// The position of an element that is in no heap.
     static var absent: UInt32 { .max }
 
-    /// The array. The elements are always followed by three entries with the last key, so that an element with children has four of them.
+    /// The array. The elements are always followed by three entries with the last key. So an element with any children has four, and
+    /// `leastOfFour` need not check which of them exist.
     private var entries: UnsafeMutablePointer<Entry>?
     private(set) var count = 0
     private var capacity = 0
@@ -37,7 +38,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
 
     deinit { free(entries) }
 
-    /// Returns whether there is room for `total` elements, so that inserting up to that number cannot fail. O(1).
+    /// Whether there is room for `total` elements, so that inserting up to that number cannot fail. O(1).
     func hasRoom(for total: Int) -> Bool { total <= capacity }
 
     /// The element that comes out first; nil if the heap is empty. O(1).
@@ -53,7 +54,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     func key(at position: Position) -> Key { entries.unsafelyUnwrapped[Int(position.pointee)].key }
 
     /// Makes room for `total` elements, so that inserting up to that number cannot fail. Returns false if out of memory. Amortized O(1).
-    /// Memory in which no element has been stored is never touched: it costs only address space.
+    /// Of the new memory, only what follows the elements directly is written; the rest costs only address space.
     @inline(never)
     mutating func reserve(_ total: Int) -> Bool {
         if total <= capacity { return true }
@@ -89,7 +90,8 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         siftUp(Entry(key: key, position: position), from: count &- 1)
     }
 
-    /// Removes an element and sets its position to `absent`. O(log n), O(1) on average for an element at a random position.
+    /// Removes an element, which must be in this heap, and sets its position to `absent`. O(log n), O(1) on average for an element at a
+    /// random position.
     @inline(__always)
     mutating func remove(_ position: Position) {
         let index = Int(position.pointee)
@@ -167,8 +169,8 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         entry.position.pointee = UInt32(truncatingIfNeeded: hole)
     }
 
-    /// Returns the index of the sibling that comes out first, of four; of equal ones the first, so never that of an entry after the end.
-    /// The result is unpredictable, so comparisons are combined arithmetically instead of branching.
+    /// Returns the index of the one of four siblings that comes out first, and of equal ones the first. So the result is an element even if
+    /// its key equals that of the entries after the end. It is unpredictable, so comparisons are combined arithmetically, without branches.
     private static func leastOfFour(_ base: UnsafeMutablePointer<Entry>, _ first: Int) -> Int {
         let left = first &+ (Key.precedes(base[first &+ 1].key, base[first].key) ? 1 : 0)
         let right = first &+ 2 &+ (Key.precedes(base[first &+ 3].key, base[first &+ 2].key) ? 1 : 0)

@@ -47,7 +47,7 @@ extension NameServer {
 
     /// Removes the files of a name if it is dead.
     private static func sweep(_ directory: borrowing PortDirectory, _ name: UnsafePointer<CChar>, _ length: Int) {
-        guard let lock = directory.lockForgotten(name) else { return }
+        guard let lock = directory.lockStaleFile(name) else { return }
         defer { Descriptor.close(lock) }
         guard let files = try? PortFiles(lock: name, length) else { return }
         defer { files.free() }

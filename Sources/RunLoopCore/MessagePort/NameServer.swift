@@ -54,7 +54,7 @@ enum NameServer {
         let files = try PortFiles(name)
         defer { files.free() }
         if !directory.name(files.lock, refersTo: claim.lock) { throw .make(ENOENT) }
-        try directory.open(files.port, toAll: isForAll)
+        try directory.setAccess(to: files.port, forAll: isForAll)
     }
 
     /// Releases the name, so that other processes can claim it. Preserves errno.

@@ -14,18 +14,21 @@ import Synchronization
 ///     inside = 0                            contended = 0
 ///     contended != 0 ?  wake                unlock `others`
 ///
-/// The barrier may take effect in the owner after `inside = 1`: then the other thread sees the 1 and waits. Or it takes effect before the
-/// owner reads `contended`: then the owner sees 1, retracts its claim and queues at `others` like any other thread. Unlocking is the same
+/// At least one of the two threads sees the other. If the membarrier takes effect in the owner after `inside = 1`, the other thread sees
+/// the 1 and waits. If it takes effect before the owner reads `contended`, the owner sees the 1, retracts its claim and queues at `others`
+/// like any other thread. If it takes effect in between, both happen, and the retraction wakes the other thread. Unlocking is the same
 /// handshake, so no sleeper is forgotten. `Tests/model/owner-lock.pml` checks this with store buffers, and that each step is needed. Stores
 /// that release the lock are releasing, loads that acquire it are acquiring.
 ///
-/// If the kernel has no membarrier, `contended` is always 1 and the owner always queues.
+/// If the kernel has no membarrier, or under a race detector, `contended` is always 1 and the owner always queues.
 ///
-/// Holders call no user code. Not recursive, not async-signal-safe.
+/// The lock does not know which thread is its owner: callers state whether they are, and at most one thread at a time may be. Holders call
+/// no user code. Not recursive, not async-signal-safe.
 struct OwnerLock: ~Copyable {
     /// 1 while the owner holds the lock by the fast path, or claims it. Written by the owner only.
     private let inside: Atomic<UInt32>
-    /// 1 while another thread holds the lock or is about to. Written by holders of `others` only.
+    /// 1 while another thread holds the lock or is about to; always 1 if the fast path is not used. Written by other threads, while they
+    /// hold `others`.
     private let contended: Atomic<UInt32>
     /// The mutex at which threads queue that cannot use the fast path.
     private let others: Mutex
@@ -43,16 +46,17 @@ struct OwnerLock: ~Copyable {
         ownerWaits = Atomic(0)
     }
 
-    /// Acquires the lock as the owner. A result of false means that another thread holds the lock or is about to: the caller must then call
-    /// `lockSlow` or `retract`. O(1). Owner only.
+    /// Claims the lock as the owner. Returns true if that has acquired it. A result of false means that another thread holds the lock or is
+    /// about to. The claim stands, and that thread sleeps until it is retracted, so the caller must then call `lockSlow` or `retract`.
+    /// O(1). Owner only.
     func tryLock() -> Bool {
         inside.store(1, ordering: .relaxed)
         linux_compiler_barrier()
         return contended.load(ordering: .acquiring) == 0
     }
 
-    /// Releases the lock as the owner. After a result of false, `unlockSlow` must follow: the owner has queued, or another thread waits.
-    /// O(1).
+    /// Releases the lock as the owner. After a result of false, `unlockSlow` must follow: the owner has queued and still holds `others`, or
+    /// another thread waits. O(1). Owner only.
     func tryUnlock() -> Bool {
         inside.store(0, ordering: .releasing)
         linux_compiler_barrier()
@@ -67,10 +71,11 @@ struct OwnerLock: ~Copyable {
         return contended.load(ordering: .acquiring) == 0
     }
 
-    /// Calls `RaceDetector.noteLock`. The holder.
+    /// Reports to ThreadSanitizer that the calling thread has acquired the lock. Called by the holder, after any of the functions that
+    /// acquire it.
     func noteLock() { RaceDetector.noteLock(inside) }
 
-    /// Calls `RaceDetector.noteUnlock`. The holder.
+    /// Reports to ThreadSanitizer that the calling thread is about to release the lock. Called by the holder.
     func noteUnlock() { RaceDetector.noteUnlock(inside) }
 
     /// Retracts the owner's claim after `tryLock` returned false. Owner only.
@@ -160,8 +165,8 @@ struct OwnerLock: ~Copyable {
 
 /// membarrier(2), private expedited: executes a full memory barrier on every running thread of the process.
 enum Membarrier {
-    /// Whether the fast paths are used. Decided when the first lock is created, when none can be held. Not used under a race detector,
-    /// which cannot see locks that are acquired by plain stores.
+    /// Whether locks use their fast paths. Decided when the first lock is created, so that no lock is held at that moment. False without
+    /// membarrier(2), and under a race detector, which cannot see locks that are acquired by plain stores.
     static let isAvailable: Bool = {
         RaceDetector.detect()
         return !RaceDetector.isWatching && linux_membarrier_register() == 0

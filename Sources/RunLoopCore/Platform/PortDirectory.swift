@@ -1,7 +1,7 @@
 import CLinux
 
 /// The directory that holds the names of message ports. It is the user's own and closed to other users, unless one was set up for several
-/// users.
+/// users. Any thread: each function makes system calls on a descriptor that never changes, and takes no lock of the library.
 ///
 /// The path is `$RUNLOOP_PORT_DIR`, else `$XDG_RUNTIME_DIR/runloop`, else `/tmp/runloop-UID`; the directory is created with mode 0700 if it
 /// is missing. Refused are symbolic links, directories of users who are not trusted, and directories that others may write to, unless they
@@ -63,8 +63,8 @@ struct PortDirectory: ~Copyable {
         return try Self.withPath(socket, nil, PacketSocket.connect)
     }
 
-    /// Creates a socket in this directory and listens at it, for this user or for all users. Removes what had the name before. Throws
-    /// EACCES if that cannot be removed, because it is another user's file or a directory.
+    /// Creates a socket in this directory, listens at it, and returns the listener, which the caller closes. `isForAll`: see `setAccess`.
+    /// Removes what had the name before. Throws EACCES if that cannot be removed, because it is another user's file or a directory.
     func listen(_ name: UnsafePointer<CChar>, isForAll: Bool) throws(SystemError) -> Int32 {
         remove(name)
         let listener: Int32
@@ -74,7 +74,7 @@ struct PortDirectory: ~Copyable {
             throw error.number == EADDRINUSE ? .make(EACCES) : error
         }
         do {
-            try open(name, toAll: isForAll)
+            try setAccess(to: name, forAll: isForAll)
         } catch {
             Descriptor.close(listener)
             throw error
@@ -82,15 +82,16 @@ struct PortDirectory: ~Copyable {
         return listener
     }
 
-    /// Sets whether all users may connect to a socket of this user, or only this user.
-    func open(_ name: UnsafePointer<CChar>, toAll isForAll: Bool) throws(SystemError) {
+    /// Sets who may connect to a socket of this user by changing the mode of the file: all users that can reach the directory, or only this
+    /// user. Throws EPERM if the file is another user's. One system call.
+    func setAccess(to name: UnsafePointer<CChar>, forAll isForAll: Bool) throws(SystemError) {
         try checked(linux_set_mode(fd, name, isForAll ? 0o666 : 0o600))
     }
 
-    /// Opens and locks the file with this name, provided that it is an empty regular file of this user and not locked; otherwise returns
-    /// nil.
-    func lockForgotten(_ name: UnsafePointer<CChar>) -> Int32? {
-        let file = preservingSystemError { linux_lock_forgotten(fd, name) }
+    /// Opens and locks a lock file whose process has ended without removing it: an empty regular file of this user that is not locked.
+    /// Returns the descriptor, which the caller closes; nil if the file is anything else or is missing.
+    func lockStaleFile(_ name: UnsafePointer<CChar>) -> Int32? {
+        let file = preservingSystemError { linux_lock_stale(fd, name) }
         return file >= 0 ? file : nil
     }
 
@@ -103,7 +104,8 @@ struct PortDirectory: ~Copyable {
     /// Whether a file has not been modified for more than `seconds` seconds.
     func isUnmodified(_ file: Int32, for seconds: Int) -> Bool { preservingSystemError { linux_is_unmodified_for(file, seconds) != 0 } }
 
-    /// Calls `body` with the names in this directory and their lengths, for about 4 000 files at most.
+    /// Calls `body` with the names in this directory and their lengths. Stops after 200 KB of directory entries, which is about 4 000
+    /// files.
     func forEachEntry(_ body: (UnsafePointer<CChar>, Int) -> Void) {
         let saved = systemError
         defer { systemError = saved }
@@ -114,6 +116,7 @@ struct PortDirectory: ~Copyable {
                 if size <= 0 { return }
                 var offset = 0
                 while offset < size {
+                    // The name is at offset 19 of a linux_dirent64, the size of the entry at offset 16.
                     let entry = buffer.baseAddress.unsafelyUnwrapped + offset
                     let name = (entry + 19).assumingMemoryBound(to: CChar.self)
                     body(name, strlen(name))

@@ -2,14 +2,15 @@ import CLinux
 import Synchronization
 
 /// Annotations for race detectors that watch a program which uses this library. ThreadSanitizer sees only what the program does, not the
-/// library; Helgrind and DRD see everything, but know only the locks of pthreads. All of them would report false races for data that
-/// threads pass through the library. So the library declares the order: `happensBefore` where a thread hands something over, `happensAfter`
-/// where another thread receives it.
+/// library (unless both are built with it); Helgrind and DRD see everything, but know only the locks of pthreads. All of them would report
+/// false races for data that threads pass through the library. So the library declares the order: `happensBefore` where a thread hands
+/// something over, `happensAfter` where another thread receives it. Any thread. Calls no user code.
 ///
-/// Without a detector, this costs two instructions. With one, all locks take their slow paths, which end in `Mutex`, whose annotations
-/// cover everything that the locks guard.
+/// Without a detector, each of these two costs two instructions. With one, all locks take their slow paths, which end in `Mutex`, whose
+/// annotations cover everything that the locks guard.
 enum RaceDetector {
-    /// Looks for Valgrind's tools. Called before the first lock is created. ThreadSanitizer is detected when the library is loaded.
+    /// Looks for Valgrind's tools. Called before the first lock is created. A program's ThreadSanitizer is detected when the library is
+    /// loaded.
     static func detect() { linux_detect_valgrind() }
 
     /// Whether a detector watches the process. Costs two instructions. Any thread, async-signal-safe.
@@ -45,11 +46,12 @@ enum RaceDetector {
         happensBefore(address)
     }
 
-    /// Reports that the calling thread has taken the lock with this word. ThreadSanitizer finds locks that are taken in different orders. Does
-    /// nothing unless the library is built with it.
+    /// Reports to ThreadSanitizer that the calling thread has locked the lock whose state is in `word`, so that it finds locks that are
+    /// locked in different orders. Empty unless the library itself is built with ThreadSanitizer. `word` is the lock's identity and must
+    /// not move.
     static func noteLock(_ word: borrowing Atomic<UInt32>) { linux_note_lock(withUnsafePointer(to: word) { UnsafeRawPointer($0) }) }
 
-    /// Reports that the calling thread is about to release the lock with this word.
+    /// Reports to ThreadSanitizer that the calling thread is about to unlock the lock whose state is in `word`: see `noteLock`.
     static func noteUnlock(_ word: borrowing Atomic<UInt32>) { linux_note_unlock(withUnsafePointer(to: word) { UnsafeRawPointer($0) }) }
 
     /// Declares `happensBefore` with the address of an atomic, which never moves.

@@ -19,9 +19,12 @@ extension Poller {
         }
     }
 
-    /// Closes the descriptors when the loop's thread ends. Other threads have decided to make `wakes` writes to the eventfd, but some may
-    /// still be about to write, for which they need no lock. Waits for all of these writes before closing, because the descriptor's number
-    /// may then be reused for another file. The caller holds the loop's lock.
+    /// Closes the descriptors and forgets all watches when the loop's thread exits; the loop's next thread opens the poller again. Called
+    /// on the exiting thread, which holds the loop's lock.
+    ///
+    /// `wakes` is how many writes to the eventfd other threads have made, or decided to make, since it was created. It is final, because
+    /// only a sleeping loop is woken. Some of these threads may still be about to write, for which they need no lock. So this waits for all
+    /// the writes before it closes the eventfd, whose number may then be reused for another file.
     mutating func close(afterWakes wakes: UInt64) {
         if wakeDescriptor >= 0 { EventDescriptor.drain(wakeDescriptor, wakes: wakes) }
         closeDescriptors()
@@ -67,7 +70,7 @@ extension Poller {
     }
 
     /// Called when the program has closed the poller's descriptors, whose numbers may be in use for other files. All watches are silent
-    /// until `listen`.
+    /// until `listen`. The caller holds the loop's lock.
     @inline(never)
     mutating func resetDescriptors() {
         epoll = -1
@@ -76,9 +79,9 @@ extension Poller {
         for index in 0..<watches.count where watches[index].state == .listening { settle(index, .silent) }
     }
 
-    /// In the child of fork(): closes the epoll, the eventfd and the host's descriptors. They are shared with the parent, so a descriptor
-    /// that the child removed from the epoll set would be missing in the parent. All watches are silent until `listen`, which registers
-    /// them in an epoll of the child's own.
+    /// In the child of fork(): closes the epoll, the eventfd and the host's descriptors. Parent and child share the epoll set, so the child
+    /// must not remove its descriptors one by one: they would be missing in the parent. All watches are silent until `listen`, which
+    /// registers them in an epoll of the child's own. The caller holds the loop's lock.
     mutating func detachAfterFork() {
         closeDescriptors()
         closeHost()
