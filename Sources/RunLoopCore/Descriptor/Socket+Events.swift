@@ -3,6 +3,9 @@ import CRunLoop
 import Synchronization
 
 // How a socket handles the events of its descriptor. Loop thread only; called without a lock held. Calls user code.
+//
+// An event is delivered only while it is armed, and delivering it disarms it. After the callback it is armed again, if the flags of
+// RLSocketSetSocketFlags say so for this type of callback and the client has not disabled the type meanwhile.
 
 extension SocketPointer {
     /// What to do about the events. This is decided before the first callback: if that one disables another type of callback, the other is
@@ -36,13 +39,14 @@ extension SocketPointer {
         return outcome
     }
 
-    /// Decides what to do, and disarms the events that lead to it. Returns false if there is nothing to do.
+    /// Plans the callbacks for the events, and disarms these events. Returns false if there is nothing to do. Otherwise `end` must follow.
     private func begin(_ ready: Events, _ reported: Events, _ plan: inout Plan) -> Bool {
         guard disarm(ready, &plan) else {
             endpoint.updateInterestSlow()
             return false
         }
-        // Clients without a connect callback read the error themselves.
+        // Reading the error clears it. So it is read only for a connect callback, which receives it, and not if the flags leave it to the
+        // client.
         if plan.connects && flags & SocketStorage.leavesErrors == 0 { plan.error = Sockets.takeError(endpoint.pointee.fd)?.number ?? 0 }
         if plan.reads && !reported.isDisjoint(with: [.peerClosed, .hangUp]) && !reported.contains(.error) {
             plan.isAtEnd = Sockets.readableBytes(endpoint.pointee.fd) ?? 0 == 0
@@ -50,8 +54,8 @@ extension SocketPointer {
         return true
     }
 
-    /// Disarms the events that are about to be delivered, and counts a callback, which keeps the descriptor open. Returns false if none of
-    /// them is armed.
+    /// Disarms the events that are about to be delivered, and counts a callback: until `end`, the descriptor stays open even if the socket
+    /// is invalidated. Returns false, without counting, if none of the events is armed.
     @inline(__always)
     private func disarm(_ ready: Events, _ plan: inout Plan) -> Bool {
         endpoint.update { state in
@@ -69,11 +73,12 @@ extension SocketPointer {
         } != nil
     }
 
-    /// Whether the flags say that callbacks of this type are enabled again after each call.
+    /// Whether the flags of RLSocketSetSocketFlags say that callbacks of this type are armed again after each call. Their lower bits are
+    /// those of `SocketCallBacks`; for data, the bit of read or accept suffices. False for an empty type.
     private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
 
-    /// Ends the callback, and arms events again as the flags say. If the socket was invalidated meanwhile and this was its last user,
-    /// closes the descriptor.
+    /// Ends the callback that `disarm` has counted, and arms events again as the flags say, which the callback may have changed. If the
+    /// socket was invalidated meanwhile and no other callback is running, closes the descriptor.
     @inline(__always)
     private func end(_ plan: Plan) {
         let rereads = plan.reads && !plan.isAtEnd && reenables(pointee.callBacks.reading)
@@ -197,7 +202,7 @@ extension SocketPointer {
     }
 }
 
-// Cleanup of a thread that has ended in a socket's callback.
+// Cleanup handlers, for a thread that exits inside a socket's callback.
 
 /// Releases the info that was retained for the call.
 private func releaseInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) {

@@ -1,12 +1,14 @@
 import CRunLoop
 
-// Argument checks, and other helpers, that the functions of several headers share. Each check reports what is wrong. Most are not inlined,
-// because they are called from many places.
+// Argument checks, and other helpers, that the functions of several headers share. A function whose name begins with `check` returns true
+// if an argument is valid; otherwise it reports the mistake (`Misuse`), which may call the client's error handler, and returns false. Call
+// without a lock held. `function` is the name of the exported function that the client has called. Most are not inlined, because they are
+// called from many places.
 
-/// Returns whether a byte pointer and a count match: NULL is valid only for 0 bytes.
+/// Checks that a byte pointer and a count match: NULL is valid only for 0 bytes. `name` is the parameter with the count.
 @inline(never)
-func isValidBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Name, _ name: Name = "count") -> Bool {
-    guard isNotNegative(count, function, name) else { return false }
+func checkBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Name, _ name: Name = "count") -> Bool {
+    guard checkNotNegative(count, function, name) else { return false }
     if bytes == nil && count > 0 {
         Misuse.report(function, "bytes", expected: "bytes", got: nil)
         return false
@@ -14,12 +16,12 @@ func isValidBuffer(_ bytes: UnsafePointer<UInt8>?, _ count: Int, _ function: Nam
     return true
 }
 
-/// Returns whether a list of pointers and a count match: NULL is valid only for an empty list.
+/// Checks that a list of pointers and a count match: NULL is valid only for an empty list. `name` is the parameter with the list.
 @inline(never)
-func isValidBuffer(
+func checkBuffer(
     _ values: UnsafeMutablePointer<UnsafeRawPointer?>?, _ count: Int, _ function: Name, _ name: Name
 ) -> Bool {
-    guard isNotNegative(count, function, "count") else { return false }
+    guard checkNotNegative(count, function, "count") else { return false }
     if values == nil && count > 0 {
         Misuse.report(function, name, expected: "values", got: nil)
         return false
@@ -27,77 +29,78 @@ func isValidBuffer(
     return true
 }
 
-/// Returns whether a collection accepts these values.
-func isTaken(
-    _ values: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, by elements: ElementCalls, _ function: Name, _ name: Name
+/// Checks that a collection with these callbacks accepts the values. Retains nothing.
+func checkElements(
+    _ values: UnsafePointer<UnsafeRawPointer?>?, _ count: Int, acceptedBy calls: ElementCalls, _ function: Name, _ name: Name
 ) -> Bool {
     // A collection that accepts anything also accepts NULL. A count that exceeds the available memory is refused where memory is allocated.
-    guard let values, !elements.takes(nil) else { return true }
-    for index in 0..<count where !elements.takes(values[index]) {
+    guard let values, !calls.accepts(nil) else { return true }
+    for index in 0..<count where !calls.accepts(values[index]) {
         Misuse.report(function, name, expected: "an object", got: values[index])
         return false
     }
     return true
 }
 
-/// Returns whether a collection accepts this value.
-func isTaken(_ value: UnsafeRawPointer?, by elements: ElementCalls, _ function: Name, _ name: Name) -> Bool {
-    withUnsafePointer(to: value) { isTaken($0, 1, by: elements, function, name) }
+/// Checks that a collection with these callbacks accepts the value. Retains nothing.
+func checkElement(_ value: UnsafeRawPointer?, acceptedBy calls: ElementCalls, _ function: Name, _ name: Name) -> Bool {
+    withUnsafePointer(to: value) { checkElements($0, 1, acceptedBy: calls, function, name) }
 }
 
-/// Puts an element into a set or a dictionary. Returns false if the collection does not accept it. As in CF, a value that would not be
-/// stored is not checked.
+/// Puts an element into a set or a dictionary. Returns false, after a report, if the collection does not accept it. As in CF, a value that
+/// would not be stored is not checked. If memory runs out, returns true with ENOMEM and the collection is unchanged. Calls hash, equal,
+/// retain and release.
 @inline(never)
 func put(
     _ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: TablePointer.Policy, into table: TablePointer, _ function: Name,
     _ keyName: Name, _ valueName: Name
 ) -> Bool {
     if policy == .replace && table.pointee.count == 0 { return true }
-    guard isTaken(key, by: table.pointee.keys, function, keyName) else { return false }
-    if !table.pointee.values.takes(value) {
+    guard checkElement(key, acceptedBy: table.pointee.keyCalls, function, keyName) else { return false }
+    if !table.pointee.valueCalls.accepts(value) {
         let isPresent = table.find(key) != nil
         let isStored = policy == .set || isPresent == (policy == .replace)
-        return !isStored || isTaken(value, by: table.pointee.values, function, valueName)
+        return !isStored || checkElement(value, acceptedBy: table.pointee.valueCalls, function, valueName)
     }
     _ = table.put(key, value, policy)
     return true
 }
 
-/// Returns whether a number is at least 0.
+/// Checks that a number is at least 0.
 @inline(never)
-func isNotNegative(_ number: Int, _ function: Name, _ name: Name) -> Bool {
+func checkNotNegative(_ number: Int, _ function: Name, _ name: Name) -> Bool {
     if number >= 0 { return true }
     Misuse.report(function, name, "negative")
     return false
 }
 
-/// Returns whether a struct of callbacks has version 0, the only one there is; nil stands for no struct.
+/// Checks that a struct of callbacks has version 0, the only one there is; nil stands for no struct.
 @inline(never)
-func isSupported(version: Int?, _ function: Name, _ name: Name = "callBacks") -> Bool {
+func checkVersion(_ version: Int?, _ function: Name, _ name: Name = "callBacks") -> Bool {
     if (version ?? 0) == 0 { return true }
     Misuse.report(function, name, "version must be 0")
     return false
 }
 
-/// Returns `pointer`, which is whether a client's pointer is not NULL, and reports NULL if it is false.
+/// Checks that a pointer is not NULL. The caller passes whether it is not, because pointers have many types.
 @inline(never)
-func isNotNull(_ pointer: Bool, _ function: Name, _ name: Name) -> Bool {
-    if pointer { return true }
+func checkNotNull(_ isPresent: Bool, _ function: Name, _ name: Name) -> Bool {
+    if isPresent { return true }
     Misuse.report(function, name, "NULL")
     return false
 }
 
-/// Returns whether a client's range lies within `count` elements.
+/// Checks that a range lies within `count` elements.
 @inline(never)
-func isInside(_ range: RLRange, _ count: Int, _ function: Name, _ name: Name = "range") -> Bool {
+func checkRange(_ range: RLRange, _ count: Int, _ function: Name, _ name: Name = "range") -> Bool {
     if range.location >= 0 && range.length >= 0 && range.location <= count && range.length <= count - range.location { return true }
     Misuse.report(function, name, "out of bounds")
     return false
 }
 
-/// Returns whether a client's index is at least 0 and less than `count`.
+/// Checks that an index is at least 0 and less than `count`.
 @inline(never)
-func isInside(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "index") -> Bool {
+func checkIndex(_ index: Int, _ count: Int, _ function: Name, _ name: Name = "index") -> Bool {
     if index >= 0 && index < count { return true }
     Misuse.report(function, name, "out of bounds")
     return false
@@ -116,30 +119,31 @@ func setCapacity(of queue: UnsafeMutablePointer<PortQueue>?, _ capacity: Int, _ 
 // All contexts except those of sources have the same layout: a version, which is 0, followed by the fields of `ClientContext`. A test
 // checks this.
 
-/// Returns whether a context has version 0.
+/// Checks that a context has version 0.
 @inline(never)
-private func isSupported(context: UnsafeRawPointer, _ function: Name) -> Bool {
-    isSupported(version: context.load(as: Int.self), function, "context")
+private func checkVersion(of context: UnsafeRawPointer, _ function: Name) -> Bool {
+    checkVersion(context.load(as: Int.self), function, "context")
 }
 
-/// Returns the context that a client passes to a function that creates an object; nil if its version is not 0. NULL is an empty context.
+/// Returns the context that a client passes to a function that creates an object; nil, after a report, if its version is not 0. NULL stands
+/// for an empty context.
 @inline(never)
 func loadContext(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContext? {
     guard let context else { return .empty }
-    return isSupported(context: context, function) ? context.load(fromByteOffset: 8, as: ClientContext.self) : nil
+    return checkVersion(of: context, function) ? context.load(fromByteOffset: 8, as: ClientContext.self) : nil
 }
 
-/// Stores the context that `own` returns in the client's struct, unless that is NULL or requests a version other than 0.
+/// Stores the context that `own` returns in the client's struct, unless that is NULL or requests a version other than 0, which is reported.
 func storeContext(_ context: UnsafeMutableRawPointer?, _ function: Name, _ own: () -> ClientContext) {
     if let context = output(context, function) { context.storeBytes(of: own(), toByteOffset: 8, as: ClientContext.self) }
 }
 
-/// Returns the client's struct for a context to be stored in; nil if it is NULL or requests a version other than 0.
+/// Returns the client's struct for a context to be stored in; nil, after a report, if it is NULL or requests a version other than 0.
 @inline(never)
 private func output(_ context: UnsafeMutableRawPointer?, _ function: Name) -> UnsafeMutableRawPointer? {
     guard let context else {
         Misuse.report(function, "context", expected: "a context", got: nil)
         return nil
     }
-    return isSupported(context: context, function) ? context : nil
+    return checkVersion(of: context, function) ? context : nil
 }

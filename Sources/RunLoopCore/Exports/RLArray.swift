@@ -6,9 +6,11 @@ import CRunLoop
 /// A C array of pointers.
 public typealias PointerList = UnsafeMutablePointer<UnsafeRawPointer?>
 
+/// Returns the array behind a handle; otherwise reports the mistake and returns nil.
 @inline(never)
 private func borrow(_ array: OpaquePointer?, _ function: Name) -> ArrayPointer? { Handle.borrow(array, function, "array") }
 
+/// Returns the array behind a handle if it is mutable; otherwise reports the mistake and returns nil.
 @inline(never)
 private func borrowMutable(_ array: OpaquePointer?, _ function: Name) -> ArrayPointer? {
     guard let array = borrow(array, function) else { return nil }
@@ -20,7 +22,7 @@ private func borrowMutable(_ array: OpaquePointer?, _ function: Name) -> ArrayPo
 /// Returns the array behind a handle if `range` is within it; otherwise reports the mistake and returns nil.
 @inline(never)
 private func borrow(_ array: OpaquePointer?, _ range: RLRange, _ function: Name) -> ArrayPointer? {
-    guard let array = borrow(array, function), isInside(range, array.pointee.count, function) else { return nil }
+    guard let array = borrow(array, function), checkRange(range, array.pointee.count, function) else { return nil }
     return array
 }
 
@@ -31,12 +33,12 @@ public func RLArrayGetTypeID() -> UInt { Kind.array.typeID }
 public func RLArrayCreate(
     _ allocator: OpaquePointer?, _ values: PointerList?, _ count: Int, _ callBacks: UnsafePointer<RLArrayCallBacks>?
 ) -> OpaquePointer? {
-    guard isValidBuffer(values, count, "RLArrayCreate", "values"), isSupported(version: callBacks?.pointee.version, "RLArrayCreate") else {
+    guard checkBuffer(values, count, "RLArrayCreate", "values"), checkVersion(callBacks?.pointee.version, "RLArrayCreate") else {
         return nil
     }
-    let elements = ElementCalls(callBacks?.pointee ?? RLArrayCallBacks())
-    guard isTaken(values, count, by: elements, "RLArrayCreate", "values") else { return nil }
-    return ArrayPointer.create(UnsafePointer(values), count: count, elements)?.handle
+    let calls = ElementCalls(callBacks?.pointee ?? RLArrayCallBacks())
+    guard checkElements(values, count, acceptedBy: calls, "RLArrayCreate", "values") else { return nil }
+    return ArrayPointer.create(UnsafePointer(values), count: count, calls)?.handle
 }
 
 @implementation @c
@@ -48,16 +50,16 @@ public func RLArrayCreateCopy(_ allocator: OpaquePointer?, _ array: OpaquePointe
 public func RLArrayCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int, _ callBacks: UnsafePointer<RLArrayCallBacks>?)
     -> OpaquePointer?
 {
-    guard isNotNegative(capacity, "RLArrayCreateMutable", "capacity"),
-        isSupported(version: callBacks?.pointee.version, "RLArrayCreateMutable")
+    guard checkNotNegative(capacity, "RLArrayCreateMutable", "capacity"),
+        checkVersion(callBacks?.pointee.version, "RLArrayCreateMutable")
     else { return nil }
     return ArrayPointer.createMutable(capacity: capacity, ElementCalls(callBacks?.pointee ?? RLArrayCallBacks()))?.handle
 }
 
 @implementation @c
 public func RLArrayCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ array: OpaquePointer?) -> OpaquePointer? {
-    guard let array = borrow(array, "RLArrayCreateMutableCopy"), isNotNegative(capacity, "RLArrayCreateMutableCopy", "capacity"),
-        let copy = ArrayPointer.createMutable(capacity: max(capacity, array.pointee.count), array.pointee.elements)
+    guard let array = borrow(array, "RLArrayCreateMutableCopy"), checkNotNegative(capacity, "RLArrayCreateMutableCopy", "capacity"),
+        let copy = ArrayPointer.createMutable(capacity: max(capacity, array.pointee.count), array.pointee.elementCalls)
     else { return nil }
     if copy.replace(0, 0, with: array.pointee.values, count: array.pointee.count) { return copy.handle }
     copy.release()
@@ -69,14 +71,14 @@ public func RLArrayGetCount(_ array: OpaquePointer?) -> Int { borrow(array, "RLA
 
 @implementation @c
 public func RLArrayGetValueAtIndex(_ array: OpaquePointer?, _ index: Int) -> UnsafeRawPointer? {
-    guard let array = borrow(array, "RLArrayGetValueAtIndex"), isInside(index, array.pointee.count, "RLArrayGetValueAtIndex")
+    guard let array = borrow(array, "RLArrayGetValueAtIndex"), checkIndex(index, array.pointee.count, "RLArrayGetValueAtIndex")
     else { return nil }
     return array[value: index]
 }
 
 @implementation @c
 public func RLArrayGetValues(_ array: OpaquePointer?, _ range: RLRange, _ values: PointerList?) {
-    guard let array = borrow(array, range, "RLArrayGetValues"), isValidBuffer(values, range.length, "RLArrayGetValues", "values"),
+    guard let array = borrow(array, range, "RLArrayGetValues"), checkBuffer(values, range.length, "RLArrayGetValues", "values"),
         let values
     else { return }
     memcpy(values, array.pointee.values + range.location, range.length * MemoryLayout<UnsafeRawPointer?>.stride)
@@ -87,7 +89,7 @@ public func RLArrayApplyFunction(
     _ array: OpaquePointer?, _ range: RLRange,
     _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?, _ context: UnsafeMutableRawPointer?
 ) {
-    guard let array = borrow(array, range, "RLArrayApplyFunction"), isNotNull(applier != nil, "RLArrayApplyFunction", "applier"),
+    guard let array = borrow(array, range, "RLArrayApplyFunction"), checkNotNull(applier != nil, "RLArrayApplyFunction", "applier"),
         let applier
     else { return }
     for index in range.location..<(range.location + range.length) { ElementCalls.apply(applier, array[value: index], context) }
@@ -130,44 +132,45 @@ public func RLArrayBSearchValues(
     _ context: UnsafeMutableRawPointer?
 ) -> Int {
     guard let array = borrow(array, range, "RLArrayBSearchValues"),
-        isNotNull(comparator != nil, "RLArrayBSearchValues", "comparator"), let comparator
+        checkNotNull(comparator != nil, "RLArrayBSearchValues", "comparator"), let comparator
     else { return -1 }
     return array.sortedIndex(of: value, range.location, range.length, comparator, context)
 }
 
-/// Inserts, replaces or removes one value. `index` is nil for the end of the array; `length` is 0 to insert; `count` is 0 to remove.
+/// Inserts (`length` 0, `count` 1), replaces (1, 1) or removes (1, 0) one value at `index`; nil stands for the end of the array. If the
+/// arguments are wrong, reports that; if memory runs out, leaves the array unchanged, with ENOMEM. Calls retain, then release.
 @inline(never)
-private func replace(
+private func replaceOne(
     _ array: OpaquePointer?, _ index: Int?, _ length: Int, with value: UnsafeRawPointer?, count: Int, _ function: Name
 ) {
     guard let array = borrowMutable(array, function) else { return }
     let end = array.pointee.count
     let index = index ?? end
-    // A value may also be set or inserted at the end; only an existing one can be removed.
-    guard isInside(index, count == 1 ? end + 1 : end, function),
-        count == 0 || isTaken(value, by: array.pointee.elements, function, "value")
+    // A value may also be inserted at the end, or set, which appends it: there is nothing to replace. Only an existing one can be removed.
+    guard checkIndex(index, count == 1 ? end + 1 : end, function),
+        count == 0 || checkElement(value, acceptedBy: array.pointee.elementCalls, function, "value")
     else { return }
     withUnsafePointer(to: value) { _ = array.replace(index, min(length, end - index), with: $0, count: count) }
 }
 
 @implementation @c
 public func RLArrayAppendValue(_ array: OpaquePointer?, _ value: UnsafeRawPointer?) {
-    replace(array, nil, 0, with: value, count: 1, "RLArrayAppendValue")
+    replaceOne(array, nil, 0, with: value, count: 1, "RLArrayAppendValue")
 }
 
 @implementation @c
 public func RLArrayInsertValueAtIndex(_ array: OpaquePointer?, _ index: Int, _ value: UnsafeRawPointer?) {
-    replace(array, index, 0, with: value, count: 1, "RLArrayInsertValueAtIndex")
+    replaceOne(array, index, 0, with: value, count: 1, "RLArrayInsertValueAtIndex")
 }
 
 @implementation @c
 public func RLArraySetValueAtIndex(_ array: OpaquePointer?, _ index: Int, _ value: UnsafeRawPointer?) {
-    replace(array, index, 1, with: value, count: 1, "RLArraySetValueAtIndex")
+    replaceOne(array, index, 1, with: value, count: 1, "RLArraySetValueAtIndex")
 }
 
 @implementation @c
 public func RLArrayRemoveValueAtIndex(_ array: OpaquePointer?, _ index: Int) {
-    replace(array, index, 1, with: nil, count: 0, "RLArrayRemoveValueAtIndex")
+    replaceOne(array, index, 1, with: nil, count: 0, "RLArrayRemoveValueAtIndex")
 }
 
 @implementation @c
@@ -178,9 +181,9 @@ public func RLArrayRemoveAllValues(_ array: OpaquePointer?) {
 
 @implementation @c
 public func RLArrayReplaceValues(_ array: OpaquePointer?, _ range: RLRange, _ newValues: PointerList?, _ newCount: Int) {
-    guard let array = borrowMutable(array, "RLArrayReplaceValues"), isInside(range, array.pointee.count, "RLArrayReplaceValues"),
-        isValidBuffer(newValues, newCount, "RLArrayReplaceValues", "newValues"),
-        isTaken(newValues, newCount, by: array.pointee.elements, "RLArrayReplaceValues", "newValues")
+    guard let array = borrowMutable(array, "RLArrayReplaceValues"), checkRange(range, array.pointee.count, "RLArrayReplaceValues"),
+        checkBuffer(newValues, newCount, "RLArrayReplaceValues", "newValues"),
+        checkElements(newValues, newCount, acceptedBy: array.pointee.elementCalls, "RLArrayReplaceValues", "newValues")
     else { return }
     _ = array.replace(range.location, range.length, with: newValues, count: newCount)
 }
@@ -188,8 +191,8 @@ public func RLArrayReplaceValues(_ array: OpaquePointer?, _ range: RLRange, _ ne
 @implementation @c
 public func RLArrayExchangeValuesAtIndices(_ array: OpaquePointer?, _ index1: Int, _ index2: Int) {
     guard let array = borrowMutable(array, "RLArrayExchangeValuesAtIndices"),
-        isInside(index1, array.pointee.count, "RLArrayExchangeValuesAtIndices", "index1"),
-        isInside(index2, array.pointee.count, "RLArrayExchangeValuesAtIndices", "index2")
+        checkIndex(index1, array.pointee.count, "RLArrayExchangeValuesAtIndices", "index1"),
+        checkIndex(index2, array.pointee.count, "RLArrayExchangeValuesAtIndices", "index2")
     else { return }
     let values = array.pointee.values
     (values[index1], values[index2]) = (values[index2], values[index1])
@@ -199,8 +202,8 @@ public func RLArrayExchangeValuesAtIndices(_ array: OpaquePointer?, _ index1: In
 public func RLArraySortValues(
     _ array: OpaquePointer?, _ range: RLRange, _ comparator: ElementComparator?, _ context: UnsafeMutableRawPointer?
 ) {
-    guard let array = borrowMutable(array, "RLArraySortValues"), isInside(range, array.pointee.count, "RLArraySortValues"),
-        isNotNull(comparator != nil, "RLArraySortValues", "comparator"), let comparator
+    guard let array = borrowMutable(array, "RLArraySortValues"), checkRange(range, array.pointee.count, "RLArraySortValues"),
+        checkNotNull(comparator != nil, "RLArraySortValues", "comparator"), let comparator
     else { return }
     _ = array.sort(range.location, range.length, comparator, context)
 }
@@ -209,9 +212,12 @@ public func RLArraySortValues(
 public func RLArrayAppendArray(_ array: OpaquePointer?, _ otherArray: OpaquePointer?, _ otherRange: RLRange) {
     guard let array = borrowMutable(array, "RLArrayAppendArray"),
         let other: ArrayPointer = Handle.borrow(otherArray, "RLArrayAppendArray", "otherArray"),
-        isInside(otherRange, other.pointee.count, "RLArrayAppendArray", "otherRange")
+        checkRange(otherRange, other.pointee.count, "RLArrayAppendArray", "otherRange")
     else { return }
+    // They may be values of `array` itself: `replace` copies them first.
     let added = UnsafePointer(other.pointee.values + otherRange.location)
-    guard isTaken(added, otherRange.length, by: array.pointee.elements, "RLArrayAppendArray", "otherArray") else { return }
+    guard checkElements(added, otherRange.length, acceptedBy: array.pointee.elementCalls, "RLArrayAppendArray", "otherArray") else {
+        return
+    }
     _ = array.replace(array.pointee.count, 0, with: added, count: otherRange.length)
 }

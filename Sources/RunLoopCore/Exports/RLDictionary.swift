@@ -25,8 +25,8 @@ private func create(
     _ isMutable: Bool, _ room: Int, _ keys: UnsafePointer<RLDictionaryKeyCallBacks>?,
     _ values: UnsafePointer<RLDictionaryValueCallBacks>?, _ function: Name
 ) -> TablePointer? {
-    guard isSupported(version: keys?.pointee.version, function, "keyCallBacks"),
-        isSupported(version: values?.pointee.version, function, "valueCallBacks")
+    guard checkVersion(keys?.pointee.version, function, "keyCallBacks"),
+        checkVersion(values?.pointee.version, function, "valueCallBacks")
     else { return nil }
     return TablePointer.create(
         .dictionary, isMutable: isMutable, room: room, ElementCalls(keys?.pointee ?? RLDictionaryKeyCallBacks()),
@@ -38,7 +38,7 @@ public func RLDictionaryCreate(
     _ allocator: OpaquePointer?, _ keys: PointerList?, _ values: PointerList?, _ count: Int,
     _ keyCallBacks: UnsafePointer<RLDictionaryKeyCallBacks>?, _ valueCallBacks: UnsafePointer<RLDictionaryValueCallBacks>?
 ) -> OpaquePointer? {
-    guard isValidBuffer(keys, count, "RLDictionaryCreate", "keys"), isValidBuffer(values, count, "RLDictionaryCreate", "values"),
+    guard checkBuffer(keys, count, "RLDictionaryCreate", "keys"), checkBuffer(values, count, "RLDictionaryCreate", "values"),
         let dictionary = create(false, count, keyCallBacks, valueCallBacks, "RLDictionaryCreate")
     else { return nil }
     for index in 0..<count {
@@ -61,14 +61,14 @@ public func RLDictionaryCreateMutable(
     _ allocator: OpaquePointer?, _ capacity: Int, _ keyCallBacks: UnsafePointer<RLDictionaryKeyCallBacks>?,
     _ valueCallBacks: UnsafePointer<RLDictionaryValueCallBacks>?
 ) -> OpaquePointer? {
-    guard isNotNegative(capacity, "RLDictionaryCreateMutable", "capacity") else { return nil }
+    guard checkNotNegative(capacity, "RLDictionaryCreateMutable", "capacity") else { return nil }
     return create(true, capacity, keyCallBacks, valueCallBacks, "RLDictionaryCreateMutable")?.handle
 }
 
 @implementation @c
 public func RLDictionaryCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ dictionary: OpaquePointer?) -> OpaquePointer? {
     guard let dictionary = borrow(dictionary, "RLDictionaryCreateMutableCopy"),
-        isNotNegative(capacity, "RLDictionaryCreateMutableCopy", "capacity")
+        checkNotNegative(capacity, "RLDictionaryCreateMutableCopy", "capacity")
     else { return nil }
     return dictionary.copy(isMutable: true)?.handle
 }
@@ -120,7 +120,7 @@ public func RLDictionaryApplyFunction(
     _ context: UnsafeMutableRawPointer?
 ) {
     guard let dictionary = borrow(dictionary, "RLDictionaryApplyFunction"),
-        isNotNull(applier != nil, "RLDictionaryApplyFunction", "applier"), let applier
+        checkNotNull(applier != nil, "RLDictionaryApplyFunction", "applier"), let applier
     else { return }
     var index = 0
     while let entry = dictionary.next(&index) { ElementCalls.apply(applier, entry.key, entry.value, context) }

@@ -3,9 +3,9 @@ import CRunLoop
 
 // The functions that include/RunLoop/RLNotificationCenter.h declares and documents.
 
-/// Returns whether a client's handle is that of the notification center; reports it if not.
+/// Checks that a handle is that of the notification center: see `Arguments.swift`.
 @inline(never)
-private func isCenter(_ center: OpaquePointer?, _ function: Name) -> Bool {
+private func checkCenter(_ center: OpaquePointer?, _ function: Name) -> Bool {
     let center: UnsafeMutablePointer<NotificationCenterStorage>? = Handle.borrow(center, function, "center")
     return center != nil
 }
@@ -19,7 +19,7 @@ public func RLNotificationCenterAddObserver(
     _ object: UnsafeRawPointer?, _ suspensionBehavior: Int
 ) {
     let function: Name = "RLNotificationCenterAddObserver"
-    guard isCenter(center, function), isNotNull(callBack != nil, function, "callBack"), let callBack else { return }
+    guard checkCenter(center, function), checkNotNull(callBack != nil, function, "callBack"), let callBack else { return }
     var string: StringPointer?
     if name != nil {
         string = Handle.borrow(name, function, "name")
@@ -35,7 +35,7 @@ public func RLNotificationCenterRemoveObserver(
     _ center: OpaquePointer?, _ observer: UnsafeRawPointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?
 ) {
     let function: Name = "RLNotificationCenterRemoveObserver"
-    guard isCenter(center, function) else { return }
+    guard checkCenter(center, function) else { return }
     var string: StringPointer?
     if name != nil {
         string = Handle.borrow(name, function, "name")
@@ -46,14 +46,14 @@ public func RLNotificationCenterRemoveObserver(
 
 @implementation @c
 public func RLNotificationCenterRemoveEveryObserver(_ center: OpaquePointer?, _ observer: UnsafeRawPointer?) {
-    if isCenter(center, "RLNotificationCenterRemoveEveryObserver") { Observances.remove(observer, nil, nil) }
+    if checkCenter(center, "RLNotificationCenterRemoveEveryObserver") { Observances.remove(observer, nil, nil) }
 }
 
 @inline(never)
 private func post(
     _ center: OpaquePointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?, _ function: Name
 ) {
-    guard isCenter(center, function), let string: StringPointer = Handle.borrow(name, function, "name") else { return }
+    guard checkCenter(center, function), let string: StringPointer = Handle.borrow(name, function, "name") else { return }
     if userInfo != nil {
         let dictionary: DictionaryPointer? = Handle.borrow(userInfo, function, "userInfo")
         if dictionary == nil { return }

@@ -33,7 +33,7 @@ public func RLNumberGetTypeID() -> UInt { Kind.number.typeID }
 
 @implementation @c
 public func RLNumberCreate(_ allocator: OpaquePointer?, _ type: Int, _ valuePtr: UnsafeRawPointer?) -> OpaquePointer? {
-    guard let type = stored(type, "RLNumberCreate"), isNotNull(valuePtr != nil, "RLNumberCreate", "valuePtr"), let valuePtr
+    guard let type = stored(type, "RLNumberCreate"), checkNotNull(valuePtr != nil, "RLNumberCreate", "valuePtr"), let valuePtr
     else { return nil }
     return NumberPointer.create(type, valuePtr)?.handle
 }
@@ -53,7 +53,7 @@ public func RLNumberIsFloatType(_ number: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLNumberGetValue(_ number: OpaquePointer?, _ type: Int, _ valuePtr: UnsafeMutableRawPointer?) -> UInt8 {
     guard let number = borrow(number, "RLNumberGetValue"), let type = stored(type, "RLNumberGetValue"),
-        isNotNull(valuePtr != nil, "RLNumberGetValue", "valuePtr"), let valuePtr
+        checkNotNull(valuePtr != nil, "RLNumberGetValue", "valuePtr"), let valuePtr
     else { return 0 }
     return number.write(type, to: valuePtr) ? 1 : 0
 }

@@ -24,7 +24,7 @@ public func RLPortMessageCreate(
     var parts: ArrayPointer?
     if components != nil {
         parts = Handle.borrow(components, "RLPortMessageCreate", "components")
-        guard let parts, areComponents(parts) else { return nil }
+        guard let parts, checkComponents(parts) else { return nil }
     }
     guard let loop = Registry.current else { return nil }
     var copy: ArrayPointer?
@@ -38,8 +38,8 @@ public func RLPortMessageCreate(
         loop.threadContext, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
 }
 
-/// Returns whether every element is data or a port, and reports the first one that is not.
-private func areComponents(_ components: ArrayPointer) -> Bool {
+/// Checks that every element is data or a port: see `Arguments.swift`. Reports the first one that is not.
+private func checkComponents(_ components: ArrayPointer) -> Bool {
     for index in 0..<components.pointee.count {
         let kind = Handle.kind(of: components[value: index])
         if kind == .data || kind == .port { continue }

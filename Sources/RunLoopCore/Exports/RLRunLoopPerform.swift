@@ -47,8 +47,8 @@ private func arrayOfModes(_ modes: UnsafeRawPointer?, _ name: Name) -> ArrayPoin
         return nil
     }
     let array: ArrayPointer = Handle.storage(modes)
-    guard areModes(array.pointee.values, array.pointee.count, name) else { return nil }
-    if !array.pointee.isMutable && array.pointee.elements.holdsObjects { return array.immutableCopy() }
+    guard checkModes(array.pointee.values, array.pointee.count, name) else { return nil }
+    if !array.pointee.isMutable && array.pointee.elementCalls.holdsObjects { return array.immutableCopy() }
     return ArrayPointer.create(array.pointee.values, count: array.pointee.count, .ofObjects)
 }
 
@@ -58,11 +58,12 @@ private func arrayOfModes(_ set: TablePointer, _ name: Name) -> ArrayPointer? {
     guard let list = ArrayPointer.createMutable(capacity: set.pointee.count, ElementCalls()) else { return nil }
     defer { list.release() }
     set.list(list.pointee.values, nil)
-    return areModes(list.pointee.values, set.pointee.count, name)
+    return checkModes(list.pointee.values, set.pointee.count, name)
         ? ArrayPointer.create(list.pointee.values, count: set.pointee.count, .ofObjects) : nil
 }
 
-private func areModes(_ values: UnsafePointer<UnsafeRawPointer?>, _ count: Int, _ name: Name) -> Bool {
+/// Checks that a list of modes is not empty and contains only strings: see `Arguments.swift`.
+private func checkModes(_ values: UnsafePointer<UnsafeRawPointer?>, _ count: Int, _ name: Name) -> Bool {
     if count == 0 { Misuse.report(name, "modes", "empty") }
     for index in 0..<count where Handle.kind(of: values[index]) != .string {
         Misuse.report(name, "modes", expected: "only RLString elements", got: values[index])
@@ -134,7 +135,7 @@ public func RLRunLoopPerformFunctionAndWait(
     _ timeout: Double
 ) -> UInt8 {
     let name: Name = "RLRunLoopPerformFunctionAndWait"
-    guard isNumber(timeout, name, "timeout"), let call = check(rl, modes, function, name) else { return 0 }
+    guard checkNumber(timeout, name, "timeout"), let call = check(rl, modes, function, name) else { return 0 }
     defer { call.release() }
     if call.loop == Registry.current {
         RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(info, call.function)
@@ -149,14 +150,15 @@ public func RLRunLoopPerformFunctionAfterDelay(
     _ delay: Double
 ) -> UInt8 {
     let name: Name = "RLRunLoopPerformFunctionAfterDelay"
-    guard isNumber(delay, name, "delay"), let current = Registry.current, let call = check(rl, modes, function, name) else {
+    guard checkNumber(delay, name, "delay"), let current = Registry.current, let call = check(rl, modes, function, name) else {
         return 0
     }
     defer { call.release() }
     return call.loop.perform(after: delay, PerformRequest(call.modes, call.function, info), current.threadContext) ? 1 : 0
 }
 
-private func isNumber(_ seconds: Double, _ name: Name, _ parameter: Name) -> Bool {
+/// Checks that a time is not NaN: see `Arguments.swift`. Sets errno to EINVAL if it is.
+private func checkNumber(_ seconds: Double, _ name: Name, _ parameter: Name) -> Bool {
     if !seconds.isNaN { return true }
     Misuse.report(name, parameter, "not a number")
     systemError = EINVAL

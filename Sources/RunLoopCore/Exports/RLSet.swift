@@ -24,7 +24,7 @@ public func RLSetGetTypeID() -> UInt { Kind.set.typeID }
 private func create(
     _ isMutable: Bool, _ room: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?, _ function: Name
 ) -> TablePointer? {
-    guard isSupported(version: callBacks?.pointee.version, function) else { return nil }
+    guard checkVersion(callBacks?.pointee.version, function) else { return nil }
     return TablePointer.create(.set, isMutable: isMutable, room: room, ElementCalls(callBacks?.pointee ?? RLSetCallBacks()), ElementCalls())
 }
 
@@ -32,7 +32,7 @@ private func create(
 public func RLSetCreate(
     _ allocator: OpaquePointer?, _ values: PointerList?, _ count: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?
 ) -> OpaquePointer? {
-    guard isValidBuffer(values, count, "RLSetCreate", "values"), let set = create(false, count, callBacks, "RLSetCreate") else {
+    guard checkBuffer(values, count, "RLSetCreate", "values"), let set = create(false, count, callBacks, "RLSetCreate") else {
         return nil
     }
     for index in 0..<count {
@@ -52,13 +52,13 @@ public func RLSetCreateCopy(_ allocator: OpaquePointer?, _ set: OpaquePointer?) 
 @implementation @c
 public func RLSetCreateMutable(_ allocator: OpaquePointer?, _ capacity: Int, _ callBacks: UnsafePointer<RLSetCallBacks>?) -> OpaquePointer?
 {
-    guard isNotNegative(capacity, "RLSetCreateMutable", "capacity") else { return nil }
+    guard checkNotNegative(capacity, "RLSetCreateMutable", "capacity") else { return nil }
     return create(true, capacity, callBacks, "RLSetCreateMutable")?.handle
 }
 
 @implementation @c
 public func RLSetCreateMutableCopy(_ allocator: OpaquePointer?, _ capacity: Int, _ set: OpaquePointer?) -> OpaquePointer? {
-    guard let set = borrow(set, "RLSetCreateMutableCopy"), isNotNegative(capacity, "RLSetCreateMutableCopy", "capacity")
+    guard let set = borrow(set, "RLSetCreateMutableCopy"), checkNotNegative(capacity, "RLSetCreateMutableCopy", "capacity")
     else { return nil }
     return set.copy(isMutable: true)?.handle
 }
@@ -90,7 +90,7 @@ public func RLSetGetValueIfPresent(_ set: OpaquePointer?, _ candidate: UnsafeRaw
 
 @implementation @c
 public func RLSetGetValues(_ set: OpaquePointer?, _ values: PointerList?) {
-    guard let set = borrow(set, "RLSetGetValues"), isValidBuffer(values, set.pointee.count, "RLSetGetValues", "values") else { return }
+    guard let set = borrow(set, "RLSetGetValues"), checkBuffer(values, set.pointee.count, "RLSetGetValues", "values") else { return }
     set.list(values, nil)
 }
 
@@ -99,7 +99,7 @@ public func RLSetApplyFunction(
     _ set: OpaquePointer?, _ applier: (@convention(c) (UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutableRawPointer?
 ) {
-    guard let set = borrow(set, "RLSetApplyFunction"), isNotNull(applier != nil, "RLSetApplyFunction", "applier"), let applier
+    guard let set = borrow(set, "RLSetApplyFunction"), checkNotNull(applier != nil, "RLSetApplyFunction", "applier"), let applier
     else { return }
     var index = 0
     while let entry = set.next(&index) { ElementCalls.apply(applier, entry.key, context) }

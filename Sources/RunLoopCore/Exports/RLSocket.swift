@@ -2,11 +2,13 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// The functions that include/RunLoop/RLSocket.h declares and documents.
+// The functions that include/RunLoop/RLSocket.h declares and documents. Some may only be called on a thread that has a loop. They first
+// read `Registry.current`, which creates the loop if necessary and is nil, with ENOMEM, if memory runs out.
 
 public typealias SocketCallout =
     @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
 
+/// Returns the socket behind a handle; otherwise, also for NULL, reports the mistake and returns nil.
 @inline(never)
 private func borrow(_ s: OpaquePointer?, _ function: Name) -> SocketPointer? { Handle.borrow(s, function, "s") }
 
@@ -15,7 +17,8 @@ private func borrowData(_ data: OpaquePointer?, _ function: Name, _ parameter: N
     Handle.borrow(data, function, parameter)
 }
 
-private func isNumber(_ timeout: Double, _ function: Name) -> Bool {
+/// Checks that a time limit is not NaN: see `Arguments.swift`.
+private func checkNumber(_ timeout: Double, _ function: Name) -> Bool {
     if timeout.isNaN { Misuse.report(function, "timeout", "not a number") }
     return !timeout.isNaN
 }
@@ -40,8 +43,8 @@ public func RLSocketCreateWithNative(
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
     guard let client = loadContext(context, "RLSocketCreateWithNative"), Registry.current != nil else { return nil }
-    // The table is indexed by descriptor. A huge number that is not an open descriptor is rejected, so that the table need not grow that
-    // far.
+    // The table of sockets (`Endpoints`) is indexed by descriptor. A huge number that is not an open descriptor is rejected, so that the
+    // table need not grow that far.
     if sock >= 1 << 20 && !Descriptor.isOpen(sock) {
         Misuse.report("RLSocketCreateWithNative", "sock", "not an open descriptor")
         return nil
@@ -63,7 +66,7 @@ public func RLSocketCreateConnectedToSocketSignature(
     _ allocator: OpaquePointer?, _ signature: UnsafePointer<RLSocketSignature>?, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?, _ timeout: Double
 ) -> OpaquePointer? {
-    guard isNumber(timeout, "RLSocketCreateConnectedToSocketSignature") else { return nil }
+    guard checkNumber(timeout, "RLSocketCreateConnectedToSocketSignature") else { return nil }
     return create(signature, "RLSocketCreateConnectedToSocketSignature", callBackTypes, callout, context, connectWithin: timeout)
 }
 
@@ -77,7 +80,8 @@ private func create(
     let family = family <= 0 ? PF_INET : family
     let type = type <= 0 && family == PF_INET ? Sockets.stream : type
     guard let fd = try? Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber) else { return nil }
-    // The kernel has just assigned this number. So a socket that still has it was not invalidated before its descriptor was closed.
+    // The kernel has just assigned this number. If a socket object is still registered for it, the client has closed that object's
+    // descriptor without invalidating the object.
     Endpoints.socket(on: fd)?.invalidateClosed("RLSocketCreate")
     guard let socket = create(fd, callBackTypes, callout, client) else {
         Descriptor.close(fd)
@@ -129,7 +133,7 @@ public func RLSocketSetAddress(_ s: OpaquePointer?, _ address: OpaquePointer?) -
 @implementation @c
 public func RLSocketConnectToAddress(_ s: OpaquePointer?, _ address: OpaquePointer?, _ timeout: Double) -> Int {
     guard let socket = borrow(s, "RLSocketConnectToAddress"),
-        let address = borrowData(address, "RLSocketConnectToAddress", "address"), isNumber(timeout, "RLSocketConnectToAddress"),
+        let address = borrowData(address, "RLSocketConnectToAddress", "address"), checkNumber(timeout, "RLSocketConnectToAddress"),
         Registry.current != nil
     else { return SocketPointer.Outcome.error.rawValue }
     return socket.connect(to: address, seconds: timeout).rawValue
@@ -162,7 +166,7 @@ public func RLSocketSendBytes(_ s: OpaquePointer?, _ address: OpaquePointer?, _ 
 public func RLSocketSendData(_ s: OpaquePointer?, _ address: OpaquePointer?, _ data: OpaquePointer?, _ timeout: Double) -> Int {
     let failure = SocketPointer.Outcome.error.rawValue
     guard let socket = borrow(s, "RLSocketSendData"), let data = borrowData(data, "RLSocketSendData", "data"),
-        isNumber(timeout, "RLSocketSendData"), Registry.current != nil
+        checkNumber(timeout, "RLSocketSendData"), Registry.current != nil
     else { return failure }
     var receiver: DataPointer?
     if !borrowReceiver(address, "RLSocketSendData", &receiver) { return failure }
@@ -197,6 +201,7 @@ public func RLSocketGetContext(_ s: OpaquePointer?, _ context: UnsafeMutablePoin
 
 @implementation @c
 public func RLSocketGetNative(_ s: OpaquePointer?) -> Int32 {
+    // As in CFSocket, NULL is no mistake here.
     if s == nil { return -1 }
     return borrow(s, "RLSocketGetNative")?.endpoint.nativeDescriptor ?? -1
 }

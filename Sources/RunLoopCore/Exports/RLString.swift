@@ -26,7 +26,7 @@ public func RLStringCreateWithBytes(
     _ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32,
     _ isExternalRepresentation: UInt8
 ) -> OpaquePointer? {
-    guard isValidBuffer(bytes, count, "RLStringCreateWithBytes") else { return nil }
+    guard checkBuffer(bytes, count, "RLStringCreateWithBytes") else { return nil }
     return createString(bytes, count, encoding, isExternalRepresentation != 0, "RLStringCreateWithBytes")
 }
 
@@ -35,7 +35,7 @@ public func RLStringCreateWithBytesNoCopy(
     _ allocator: OpaquePointer?, _ bytes: UnsafePointer<UInt8>?, _ count: Int, _ encoding: UInt32,
     _ isExternalRepresentation: UInt8, _ contentsDeallocator: OpaquePointer?
 ) -> OpaquePointer? {
-    guard isValidBuffer(bytes, count, "RLStringCreateWithBytesNoCopy") else { return nil }
+    guard checkBuffer(bytes, count, "RLStringCreateWithBytesNoCopy") else { return nil }
     let string = createString(bytes, count, encoding, isExternalRepresentation != 0, "RLStringCreateWithBytesNoCopy")
     if string != nil && contentsDeallocator != kRLAllocatorNull { free(UnsafeMutableRawPointer(mutating: bytes)) }
     return string
@@ -67,7 +67,8 @@ private func createString(
 @inline(never)
 private func reportEncoding(_ function: Name) { Misuse.report(function, "encoding", "not one of the kRLStringEncoding constants") }
 
-private func isSupported(_ encoding: UInt32, _ function: Name) -> Bool {
+/// Checks that an encoding is one of the constants: see `Arguments.swift`.
+private func checkEncoding(_ encoding: UInt32, _ function: Name) -> Bool {
     if Encoding(encoding) != nil { return true }
     reportEncoding(function)
     return false
@@ -105,7 +106,7 @@ public func RLStringGetByteCount(_ string: OpaquePointer?) -> Int {
 @implementation @c
 public func RLStringGetCStringPtr(_ string: OpaquePointer?, _ encoding: UInt32) -> UnsafePointer<CChar>? {
     guard let string = borrow(string, "RLStringGetCStringPtr"),
-        isSupported(encoding, "RLStringGetCStringPtr"), string.bytesAreIn(encoding)
+        checkEncoding(encoding, "RLStringGetCStringPtr"), string.bytesAreIn(encoding)
     else { return nil }
     return UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self)
 }
@@ -122,7 +123,7 @@ public func RLStringGetCString(_ string: OpaquePointer?, _ buffer: UnsafeMutable
     -> UInt8
 {
     guard let string = borrow(string, "RLStringGetCString"),
-        isSupported(encoding, "RLStringGetCString")
+        checkEncoding(encoding, "RLStringGetCString")
     else { return 0 }
     guard let buffer else {
         Misuse.report("RLStringGetCString", "buffer", expected: "a buffer", got: nil)
@@ -215,8 +216,8 @@ public func RLStringGetBytes(
 ) -> Int {
     let function: Name = "RLStringGetBytes"
     usedBufLen?.pointee = 0
-    guard let string = borrow(string, function), isSupported(encoding, function),
-        isInside(range, string.utf16Length, function), buffer == nil || isNotNegative(maxBufLen, function, "maxBufLen")
+    guard let string = borrow(string, function), checkEncoding(encoding, function),
+        checkRange(range, string.utf16Length, function), buffer == nil || checkNotNegative(maxBufLen, function, "maxBufLen")
     else { return 0 }
     let copied = string.copy(
         from: range.location, range.length, to: encoding, loss: lossByte, mark: isExternalRepresentation != 0, buffer, room: maxBufLen)
@@ -254,7 +255,7 @@ public func RLStringCreateExternalRepresentation(
     _ allocator: OpaquePointer?, _ string: OpaquePointer?, _ encoding: UInt32, _ lossByte: UInt8
 ) -> OpaquePointer? {
     let function: Name = "RLStringCreateExternalRepresentation"
-    guard let string = borrow(string, function), isSupported(encoding, function) else { return nil }
+    guard let string = borrow(string, function), checkEncoding(encoding, function) else { return nil }
     if string.bytesAreIn(encoding) { return DataPointer.create(string.pointee.bytes, count: string.count)?.handle }
     let needed = string.copy(from: 0, .max, to: encoding, loss: lossByte, mark: true, nil, room: 0)
     guard needed.isComplete else {
@@ -269,7 +270,7 @@ public func RLStringCreateExternalRepresentation(
 @implementation @c
 public func RLStringGetMaximumSizeForEncoding(_ length: Int, _ encoding: UInt32) -> Int {
     let function: Name = "RLStringGetMaximumSizeForEncoding"
-    guard isNotNegative(length, function, "length"), isSupported(encoding, function) else { return -1 }
+    guard checkNotNegative(length, function, "length"), checkEncoding(encoding, function) else { return -1 }
     let (size, overflow) = length.multipliedReportingOverflow(by: Encoding(encoding)?.largest ?? 1)
     return overflow ? -1 : size
 }

@@ -41,8 +41,9 @@ enum MainQueue {
     /// Stored in `source` while a thread creates the source.
     private static let beingCreated: UInt = 1
 
-    /// Makes the loop serve the queue unless the queue is already served. Returns false with errno: ENOSYS without libdispatch, otherwise
-    /// the error of adding the source. Any thread that has a loop.
+    /// Makes the main loop serve the queue. Returns true also if the queue is already served, or if another thread is about to make it so.
+    /// Returns false with errno: ENOSYS without libdispatch, otherwise the error of adding the source. Any thread that has a loop; call
+    /// without a lock held.
     static func serve(by loop: RunLoopPointer) -> Bool {
         guard Dispatch.isThere, let threadContext = ThreadContextPointer.current else {
             systemError = ENOSYS
@@ -62,7 +63,8 @@ enum MainQueue {
         return true
     }
 
-    /// Takes the source out of `source` and returns it to the caller, which invalidates and releases it; nil if there is none. Any thread.
+    /// Returns the library's source with its reference, for the caller to invalidate and release; nil if the queue is not served. Any
+    /// thread.
     static func detach() -> SourcePointer? {
         let old = source.load(ordering: .acquiring)
         guard old > beingCreated, source.compareExchange(expected: old, desired: 0, ordering: .acquiringAndReleasing).exchanged

@@ -1,9 +1,11 @@
 import Synchronization
 
-/// Converts the handles that C programs hold into the library's objects, and back. No other file does.
+/// Converts the handles that C programs hold into the library's objects, and back. No other file converts them.
 enum Handle {
-    /// Returns the object behind `handle`; nil, after one diagnostic, if that is not of the wanted kind. Adds no reference. One load. Any
-    /// thread. Calls the client's error handler if there is something to report.
+    /// Returns the object behind `handle` for the duration of a call: adds no reference, since the client's own must outlive the call. If
+    /// `handle` is NULL or not the address of an object of kind `Storage`, reports that once, which may call the client's error handler,
+    /// and returns nil. Recognizes a destroyed object until its memory is used again, but reads any aligned address, whether or not it is
+    /// mapped. One load. Any thread; call without a lock held.
     @inline(__always)
     static func borrowInlined<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
@@ -13,7 +15,7 @@ enum Handle {
         return nil
     }
 
-    /// Like `borrowInlined`, for everything but hot paths: one call instead of fifty bytes of code.
+    /// Does what `borrowInlined` does, by a call of `checked`, which takes fifty bytes less code at each place. For all but hot paths.
     @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
@@ -21,7 +23,7 @@ enum Handle {
         borrow(UnsafeRawPointer(handle), function, parameter)
     }
 
-    /// Like `borrow`, for a handle that the header declares as RLTypeRef.
+    /// Does what the other `borrow` does, for a handle that the header declares as RLTypeRef.
     @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: UnsafeRawPointer?, _ function: Name, _ parameter: Name
@@ -30,7 +32,7 @@ enum Handle {
         return storage(object)
     }
 
-    /// Returns `handle` if it is of this kind; otherwise reports it and returns nil.
+    /// Returns `handle` if its object is of this kind; otherwise reports it and returns nil.
     @inline(never)
     private static func checked(
         _ handle: UnsafeRawPointer?, _ kind: Kind, _ function: Name, _ parameter: Name

@@ -13,15 +13,17 @@ struct ArrayStorage: ObjectStorage, ~Copyable {
     let isMutable: Bool
     var count: Int
     var capacity: Int
+    /// The elements of the array.
     var values: UnsafeMutablePointer<UnsafeRawPointer?>
-    let elements: ElementCalls
+    /// The callbacks for the elements.
+    let elementCalls: ElementCalls
 }
 
 typealias ArrayPointer = UnsafeMutablePointer<ArrayStorage>
 
 extension ArrayPointer {
     /// Creates an immutable array. Returns nil with ENOMEM if out of memory. One allocation. Any thread. Calls retain.
-    static func create(_ source: UnsafePointer<UnsafeRawPointer?>?, count: Int, _ elements: ElementCalls) -> ArrayPointer? {
+    static func create(_ source: UnsafePointer<UnsafeRawPointer?>?, count: Int, _ calls: ElementCalls) -> ArrayPointer? {
         let (bytes, tooMany) = count.multipliedReportingOverflow(by: MemoryLayout<UnsafeRawPointer?>.stride)
         let (size, tooLarge) = bytes.addingReportingOverflow(MemoryLayout<ArrayStorage>.stride)
         guard !tooMany, !tooLarge, let memory = malloc(size) else {
@@ -32,13 +34,13 @@ extension ArrayPointer {
         let values = UnsafeMutableRawPointer(array + 1).assumingMemoryBound(to: UnsafeRawPointer?.self)
         array.initialize(
             to: ArrayStorage(
-                header: ObjectHeader(.array), isMutable: false, count: count, capacity: 0, values: values, elements: elements))
-        elements.retain(source, count, into: values)
+                header: ObjectHeader(.array), isMutable: false, count: count, capacity: 0, values: values, elementCalls: calls))
+        calls.retain(source, count, into: values)
         return array
     }
 
     /// Creates a mutable array without values. Returns nil with ENOMEM if out of memory. Two allocations. Any thread.
-    static func createMutable(capacity: Int, _ elements: ElementCalls) -> ArrayPointer? {
+    static func createMutable(capacity: Int, _ calls: ElementCalls) -> ArrayPointer? {
         guard let values = allocateValues(capacity) else { return nil }
         guard let memory = malloc(MemoryLayout<ArrayStorage>.size) else {
             free(values)
@@ -48,7 +50,7 @@ extension ArrayPointer {
         array.initialize(
             to: ArrayStorage(
                 header: ObjectHeader(.array), isMutable: true, count: 0, capacity: capacity,
-                values: values, elements: elements))
+                values: values, elementCalls: calls))
         return array
     }
 
@@ -62,7 +64,7 @@ extension ArrayPointer {
     /// Returns an immutable copy; for an immutable array the array itself, retained. Returns nil with ENOMEM if out of memory. Calls
     /// retain.
     func immutableCopy() -> ArrayPointer? {
-        if pointee.isMutable { return Self.create(pointee.values, count: pointee.count, pointee.elements) }
+        if pointee.isMutable { return Self.create(pointee.values, count: pointee.count, pointee.elementCalls) }
         pointee.header.retain()
         return self
     }
@@ -70,7 +72,7 @@ extension ArrayPointer {
     /// Releases a reference. The last one calls release for each value. Any thread.
     func release() {
         guard pointee.header.release() else { return }
-        for index in 0..<pointee.count { pointee.elements.released(pointee.values[index]) }
+        for index in 0..<pointee.count { pointee.elementCalls.released(pointee.values[index]) }
         pointee.header.tag = 0
         if pointee.isMutable { free(pointee.values) }
         free(self)
@@ -82,7 +84,7 @@ extension ArrayPointer {
     /// Returns the index of the first of `length` values from `start` on that equals `value`; nil if none does. O(n). Calls equal.
     @inline(never)
     func firstIndex(of value: UnsafeRawPointer?, from start: Int, _ length: Int) -> Int? {
-        for index in start..<(start + length) where pointee.elements.areEqual(value, self[value: index]) { return index }
+        for index in start..<(start + length) where pointee.elementCalls.areEqual(value, self[value: index]) { return index }
         return nil
     }
 
@@ -90,13 +92,14 @@ extension ArrayPointer {
     func equals(_ other: ArrayPointer) -> Bool {
         if self == other { return true }
         if pointee.count != other.pointee.count { return false }
-        if pointee.count > 0 && !pointee.elements.compares(like: other.pointee.elements) { return false }
-        for index in 0..<pointee.count where !pointee.elements.areEqual(self[value: index], other[value: index]) { return false }
+        if pointee.count > 0 && !pointee.elementCalls.compares(like: other.pointee.elementCalls) { return false }
+        for index in 0..<pointee.count where !pointee.elementCalls.areEqual(self[value: index], other[value: index]) { return false }
         return true
     }
 
-    /// Replaces `length` values from `start` on by `count` new ones. Returns false, without a change, with ENOMEM if out of memory, or if a
-    /// callback has made the array too short. O(n). Calls retain for the new values, then release for the old ones.
+    /// Replaces `length` values from `start` on by `count` new ones, which may be values of this array. Returns false, without a change,
+    /// with ENOMEM if out of memory, or if a callback has made the array too short. O(n). Calls retain for the new values before it changes
+    /// the array, and release for the old ones afterwards.
     @inline(never)
     func replace(_ start: Int, _ length: Int, with new: UnsafePointer<UnsafeRawPointer?>?, count: Int) -> Bool {
         let few = 16
@@ -105,12 +108,12 @@ extension ArrayPointer {
             let many = overflow || both > few
             guard let added = many ? Self.allocateValues(overflow ? .max : both) : stack.baseAddress else { return false }
             defer { if many { free(added) } }
-            pointee.elements.retain(new, count, into: added)
+            pointee.elementCalls.retain(new, count, into: added)
             guard exchange(start, length, for: added, count: count, into: added + count) else {
-                for index in 0..<count { pointee.elements.released(added[index]) }
+                for index in 0..<count { pointee.elementCalls.released(added[index]) }
                 return false
             }
-            for index in 0..<length { pointee.elements.released(added[count + index]) }
+            for index in 0..<length { pointee.elementCalls.released(added[count + index]) }
             return true
         }
     }

@@ -6,7 +6,8 @@ struct DataStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .data }
 
     /// Where the bytes are stored, and what frees them. `inline`: directly after the struct. `adopted`: in a client's block, which the
-    /// library frees. `noCopy`: in a client's block, which the library does not free. `growing`: in the block of mutable data.
+    /// library frees. `noCopy`: in a client's block, which the library does not free. `growing`: in a block that can be replaced by a
+    /// larger one; only mutable data has this.
     enum PayloadLocation: UInt8 {
         case inline, adopted, noCopy, growing
         /// After the struct, in memory of `smallSlab`.

@@ -62,7 +62,7 @@ struct ElementCalls: BitwiseCopyable {
     var holdsObjects: Bool { unsafeBitCast(retainElement, to: UInt.self) == unsafeBitCast(kRLTypeArrayCallBacks.retain, to: UInt.self) }
 
     /// Returns whether a value may be stored: a collection that retains objects accepts only objects of this library.
-    func takes(_ value: UnsafeRawPointer?) -> Bool { !holdsObjects || Handle.kind(of: value) != nil }
+    func accepts(_ value: UnsafeRawPointer?) -> Bool { !holdsObjects || Handle.kind(of: value) != nil }
 
     /// Returns whether two collections compare values with the same callback.
     func compares(like other: ElementCalls) -> Bool {

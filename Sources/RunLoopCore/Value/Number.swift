@@ -1,16 +1,16 @@
 import CLinux
 import CRunLoop
 
-/// RLNumber: a signed 64-bit integer or a double, and the type with which it was created.
+/// RLNumber: a signed 64-bit integer or a double, and the type that the value had. Never changes.
 ///
-/// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`.
+/// The constants kRLNumberNaN and the like are static objects of this layout in `Sources/CRunLoop/Constants.c`.
 struct NumberStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .number }
 
     var header: ObjectHeader
-    /// One of the first six constants of RLNumberType.
+    /// The raw value of a `NumberType`, which RLNumberGetType returns.
     let type: Int
-    /// The integer, or the bits of the double.
+    /// The integer, or the bits of the double. All integers are widened to 64 bits, a float to a double.
     let bits: UInt64
 }
 
@@ -59,12 +59,13 @@ extension DatePointer {
     var hash: UInt { Bytes.mix(pointee.time == 0 ? 0 : UInt(pointee.time.bitPattern)) }
 }
 
-/// The types in which a number can be stored. The raw values are those of RLNumberType.
+/// The types of numbers that differ in size or kind: the first six of RLNumberType, with the same raw values. The others, such as `long`,
+/// are synonyms of these.
 enum NumberType: Int {
     case int8 = 1
     case int16, int32, int64, float32, float64
 
-    /// Creates the type in which a value of any RLNumberType is stored; nil if `type` is not an RLNumberType.
+    /// Converts from any RLNumberType, synonyms included; nil if `type` is not an RLNumberType.
     init?(_ type: Int) {
         switch type {
         case 1...6: self = NumberType(rawValue: type).unsafelyUnwrapped
@@ -91,7 +92,8 @@ enum NumberType: Int {
 }
 
 extension NumberPointer {
-    /// Creates a number with one reference. Returns nil with ENOMEM if out of memory. One allocation. Any thread.
+    /// Creates a number from the C value of this type at `value`, which need not be aligned and is copied. The caller owns the one
+    /// reference. Returns nil with ENOMEM if out of memory. One allocation. Any thread.
     static func create(_ type: NumberType, _ value: UnsafeRawPointer) -> NumberPointer? {
         guard let memory = malloc(MemoryLayout<NumberStorage>.size) else { return nil }
         let bits: UInt64 =
@@ -114,7 +116,7 @@ extension NumberPointer {
         free(self)
     }
 
-    /// The type with which the number was created.
+    /// The type with which the number was created, or the one it is a synonym of.
     var type: NumberType { NumberType(rawValue: pointee.type).unsafelyUnwrapped }
 
     private var integer: Int64 { Int64(bitPattern: pointee.bits) }

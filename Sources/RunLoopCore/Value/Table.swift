@@ -21,8 +21,9 @@ struct TableStorage: ~Copyable {
     /// 0 or a power of two; at least a quarter of the buckets are empty.
     var capacity: Int
     var buckets: UnsafeMutablePointer<Bucket>?
-    let keys: ElementCalls
-    let values: ElementCalls
+    /// The callbacks for the keys, and those for the values.
+    let keyCalls: ElementCalls
+    let valueCalls: ElementCalls
 }
 
 /// RLSet.
@@ -57,12 +58,13 @@ extension TablePointer {
 
     /// Creates an empty table. Returns nil with ENOMEM if out of memory. One allocation, two if `room` is not 0. Any thread.
     @inline(never)
-    static func create(_ kind: Kind, isMutable: Bool, room: Int, _ keys: ElementCalls, _ values: ElementCalls) -> TablePointer? {
+    static func create(_ kind: Kind, isMutable: Bool, room: Int, _ keyCalls: ElementCalls, _ valueCalls: ElementCalls) -> TablePointer? {
         guard let memory = malloc(MemoryLayout<TableStorage>.size) else { return nil }
         let table = memory.bindMemory(to: TableStorage.self, capacity: 1)
         table.initialize(
             to: TableStorage(
-                header: ObjectHeader(kind), isMutable: isMutable, count: 0, capacity: 0, buckets: nil, keys: keys, values: values))
+                header: ObjectHeader(kind), isMutable: isMutable, count: 0, capacity: 0, buckets: nil, keyCalls: keyCalls,
+                valueCalls: valueCalls))
         guard room == 0 || table.reserve(room) else {
             free(memory)
             return nil
@@ -74,11 +76,13 @@ extension TablePointer {
     /// retain.
     func copy(isMutable: Bool) -> TablePointer? {
         let kind: Kind = pointee.header.tag == Kind.set.rawValue ? .set : .dictionary
-        guard let new = Self.create(kind, isMutable: isMutable, room: pointee.count, pointee.keys, pointee.values) else { return nil }
+        guard let new = Self.create(kind, isMutable: isMutable, room: pointee.count, pointee.keyCalls, pointee.valueCalls) else {
+            return nil
+        }
         var index = 0
         while let bucket = next(&index) {
-            let value = pointee.values.retained(bucket.value)
-            let copy = TableStorage.Bucket(hash: bucket.hash, key: pointee.keys.retained(bucket.key), value: value)
+            let value = pointee.valueCalls.retained(bucket.value)
+            let copy = TableStorage.Bucket(hash: bucket.hash, key: pointee.keyCalls.retained(bucket.key), value: value)
             if !new.insert(copy) { break }
         }
         return new
@@ -123,7 +127,7 @@ extension TablePointer {
     /// Returns the element with a key; nil if there is none. O(1) on average. Calls hash and equal.
     @inline(never)
     func find(_ key: UnsafeRawPointer?) -> TableStorage.Bucket? {
-        guard pointee.count > 0, let index = index(of: key, pointee.keys.hash(key)) else { return nil }
+        guard pointee.count > 0, let index = index(of: key, pointee.keyCalls.hash(key)) else { return nil }
         return pointee.buckets.unsafelyUnwrapped[index]
     }
 
@@ -135,7 +139,7 @@ extension TablePointer {
             let index = (Int(bitPattern: hash) &+ step) & (pointee.capacity - 1)
             let bucket = buckets[index]
             if bucket.hash == 0 { return nil }
-            if bucket.hash == hash && pointee.keys.areEqual(bucket.key, key) {
+            if bucket.hash == hash && pointee.keyCalls.areEqual(bucket.key, key) {
                 return index < pointee.capacity && pointee.buckets?[index].hash == hash ? index : nil
             }
             step += 1
@@ -147,7 +151,7 @@ extension TablePointer {
     func count(ofValue value: UnsafeRawPointer?) -> Int {
         var (index, found) = (0, 0)
         while let bucket = next(&index) {
-            if pointee.values.areEqual(bucket.value, value) { found += 1 }
+            if pointee.valueCalls.areEqual(bucket.value, value) { found += 1 }
         }
         return found
     }
@@ -156,15 +160,15 @@ extension TablePointer {
     /// Calls hash, equal, retain and release.
     @inline(never)
     func put(_ key: UnsafeRawPointer?, _ value: UnsafeRawPointer?, _ policy: Policy) -> Bool {
-        let hash = pointee.keys.hash(key)
+        let hash = pointee.keyCalls.hash(key)
         if index(of: key, hash) == nil {
             if policy == .replace { return true }
         } else if policy == .add {
             return true
         }
         // Retain the new pointers before releasing the old ones: they may be the same. Retain the value before the key, as CF does.
-        let value = pointee.values.retained(value)
-        let new = TableStorage.Bucket(hash: hash, key: pointee.keys.retained(key), value: value)
+        let value = pointee.valueCalls.retained(value)
+        let new = TableStorage.Bucket(hash: hash, key: pointee.keyCalls.retained(key), value: value)
         if let index = index(of: key, hash), let buckets = pointee.buckets {
             let old = buckets[index]
             buckets[index] = new
@@ -178,7 +182,7 @@ extension TablePointer {
 
     /// Removes the element with a key, if there is one. O(1) on average. Calls hash, equal and release.
     func remove(_ key: UnsafeRawPointer?) {
-        guard pointee.count > 0, var hole = index(of: key, pointee.keys.hash(key)) else { return }
+        guard pointee.count > 0, var hole = index(of: key, pointee.keyCalls.hash(key)) else { return }
         let buckets = pointee.buckets.unsafelyUnwrapped
         let mask = pointee.capacity - 1
         let removed = buckets[hole]
@@ -208,8 +212,8 @@ extension TablePointer {
 
     /// Releases the value and the key of an element. Calls release.
     private func released(_ bucket: TableStorage.Bucket) {
-        pointee.values.released(bucket.value)
-        pointee.keys.released(bucket.key)
+        pointee.valueCalls.released(bucket.value)
+        pointee.keyCalls.released(bucket.key)
     }
 
     /// Adds an element whose key is absent. Returns false if out of memory. Calls no callbacks.
@@ -255,7 +259,7 @@ extension TablePointer {
         if pointee.count != other.pointee.count { return false }
         var index = 0
         while let bucket = next(&index) {
-            guard let match = other.find(bucket.key), pointee.values.areEqual(bucket.value, match.value) else { return false }
+            guard let match = other.find(bucket.key), pointee.valueCalls.areEqual(bucket.value, match.value) else { return false }
         }
         return true
     }
