@@ -1,7 +1,7 @@
 import CLinux
 import Synchronization
 
-/// A function that waits to be called by a loop, in step 4 or 9.
+/// A function that waits to be called by a loop, in step 4 or 9 of a pass (`Run.swift`).
 ///
 /// A request has three words, because millions of requests move from thread to thread, and the cost is in the cache lines that move. What
 /// only few requests need (a release function, or a waiting thread) is in a `PerformExtra`.
@@ -9,9 +9,10 @@ struct PerformRequest: BitwiseCopyable {
     typealias Function = @convention(c) (UnsafeMutableRawPointer?) -> Void
 
     /// The retained modes, a string or an array of strings. Bit 0 is set if `detail` is the address of a `PerformExtra`. The whole word is
-    /// 0 once the request has been cancelled.
+    /// 0 in an entry of a list whose request is finished: it was called, or cancelled.
     private var taggedModes: UInt
     let function: Function
+    /// The client's `info`, or the address of the `PerformExtra`, which contains it.
     private var detail: UnsafeMutableRawPointer?
 
     /// Makes a plain request.
@@ -21,7 +22,8 @@ struct PerformRequest: BitwiseCopyable {
         detail = info
     }
 
-    /// Makes a request with a release function or with a thread that waits for it. Returns nil if out of memory.
+    /// Makes a request with a release function or with the ticket of a thread that waits for it: one of the two is nil. Takes over the
+    /// request's reference to the ticket, unless this returns nil, because memory ran out.
     init?(
         _ modes: UnsafeRawPointer, _ function: @escaping Function, _ info: UnsafeMutableRawPointer?, release: Function?,
         ticket: PerformTicketPointer?
@@ -38,16 +40,17 @@ struct PerformRequest: BitwiseCopyable {
         taggedModes & 1 == 0 ? nil : detail.unsafelyUnwrapped.assumingMemoryBound(to: PerformExtra.self)
     }
 
-    /// The retained modes, a string or an array of strings; nil once the request has been cancelled.
+    /// The retained modes, a string or an array of strings; nil in an entry whose request is finished.
     var modes: UnsafeRawPointer? { UnsafeRawPointer(bitPattern: taggedModes & ~1) }
 
     /// The client's `info`.
-    var info: UnsafeMutableRawPointer? { extra.map { $0.pointee.info } ?? (taggedModes & 1 == 0 ? detail : nil) }
+    var info: UnsafeMutableRawPointer? { if let extra { extra.pointee.info } else { detail } }
 
     var ticket: PerformTicketPointer? { extra?.pointee.ticket }
 
-    /// Marks the request as cancelled. The entry stays in the queue.
-    mutating func markCancelled() { taggedModes = 0 }
+    /// Marks this entry of a list as one whose request is finished. The entry stays where it is, and the functions that walk the list skip
+    /// it.
+    mutating func markFinished() { taggedModes = 0 }
 
     /// If the request has a release function, takes its `PerformExtra` out and leaves a plain request; otherwise returns nil. The caller
     /// owns the result.
@@ -61,37 +64,39 @@ struct PerformRequest: BitwiseCopyable {
         return extra
     }
 
-    /// Finishes a request that has run: wakes the waiting thread or calls the release function, and releases the modes. For a request that
-    /// will not run, use `finishUncalled`. Call without a lock held. May call user code.
+    /// Finishes a request that has run: does the work of `finishExtra`, and releases the modes. For a request that will not run, use
+    /// `finishUncalled`. Call without a lock held. May call user code.
     func finish(_ outcome: PerformTicket.State) {
-        if let extra { Self.finish(extra, outcome) }
+        if let extra { Self.finishExtra(extra, outcome) }
         if let modes { Self.release(modes: modes) }
     }
 
-    /// Finishes a request that will not run, and reports that to the probe. If `outcome` is nil, the request was never queued, and its
-    /// release function is not called. Call without a lock held. Calls user code.
+    /// Finishes a request that will not run, and reports that to the probe. If `outcome` is nil, the request was never queued: its release
+    /// function is not called, and its reference to the ticket is the caller's again. Call without a lock held. Calls user code: the probe,
+    /// and the release function if there still is one (`takeRelease`).
     @inline(never)
     func finishUncalled(_ outcome: PerformTicket.State?, by loop: RunLoopPointer) {
         var plain = self
         let extra = plain.takeExtra()
         Probe.report(.dropped, .function, loop, info: plain.detail, addressOfFunction(function))
         if let extra {
-            if let outcome { Self.finish(extra, outcome) } else { free(extra) }
+            if let outcome { Self.finishExtra(extra, outcome) } else { free(extra) }
         }
         if let modes { Self.release(modes: modes) }
     }
 
-    /// Wakes the waiting thread or calls the release function, and frees the `PerformExtra`. Call without a lock held. May call user code.
+    /// Calls the release function, or wakes the waiting thread and releases the request's reference to the ticket. Frees the
+    /// `PerformExtra`. Call without a lock held. May call user code.
     @inline(never)
-    static func finish(_ extra: PerformExtraPointer, _ outcome: PerformTicket.State) {
+    static func finishExtra(_ extra: PerformExtraPointer, _ outcome: PerformTicket.State) {
         let content = extra.pointee
         free(extra)
         if let release = content.release { RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(content.info, release) }
-        content.ticket?.finish(outcome)
+        content.ticket?.complete(with: outcome)
     }
 
-    /// Whether the request may run in the mode with this name. `isCommon`: whether that mode is a common one. O(1) if the request has one
-    /// mode.
+    /// Whether the request, which is not finished, may run in the mode with this name. `isCommon`: whether that mode is a common one. O(1)
+    /// if the request has one mode. Calls no user code.
     func matches(_ name: StringPointer, isCommon: Bool) -> Bool {
         let modes = modes.unsafelyUnwrapped
         return modes == UnsafeRawPointer(name) || Self.matches(modes, name, isCommon: isCommon)
@@ -113,7 +118,7 @@ struct PerformRequest: BitwiseCopyable {
         wanted.equals(name) || (isCommon && wanted.isCommonModes)
     }
 
-    /// Calls `body` for each mode that the request names.
+    /// Calls `body` for each mode that the request names; not at all if the request is finished.
     func forEachMode(_ body: (StringPointer) -> Void) {
         guard let modes else { return }
         if Handle.isKind(.string, modes) { return body(Handle.storage(modes)) }
@@ -156,13 +161,13 @@ struct PerformExtra: BitwiseCopyable {
 
 typealias PerformExtraPointer = UnsafeMutablePointer<PerformExtra>
 
-/// Lets a thread wait until a loop has called its function. Shared by the waiting thread and the request; the second of the two to release
-/// it frees it.
+/// Lets a thread wait until a loop has called its function. The waiting thread and the request each have a reference, and the release of
+/// the second one frees the ticket, so neither of them has to outlive the other.
 struct PerformTicket: ~Copyable {
     /// A raw `State`. Serves as the futex word, too.
     let state: Atomic<UInt32>
-    /// How many of the two owners still need the ticket.
-    let holders: Atomic<UInt32>
+    /// How many of the two references have not been released.
+    let references: Atomic<UInt32>
 
     /// The progress of the request.
     enum State: UInt32 {
@@ -176,23 +181,26 @@ struct PerformTicket: ~Copyable {
 typealias PerformTicketPointer = UnsafeMutablePointer<PerformTicket>
 
 extension PerformTicketPointer {
-    /// Creates a ticket with two references, one for the thread and one for the request. Returns nil if out of memory.
+    /// Creates a ticket with two references, one for the thread and one for the request. Returns nil if out of memory. One allocation. Any
+    /// thread.
     static func create() -> PerformTicketPointer? {
         guard let memory = malloc(MemoryLayout<PerformTicket>.size) else { return nil }
         let ticket = memory.bindMemory(to: PerformTicket.self, capacity: 1)
-        ticket.initialize(to: PerformTicket(state: Atomic(0), holders: Atomic(2)))
+        ticket.initialize(to: PerformTicket(state: Atomic(PerformTicket.State.queued.rawValue), references: Atomic(2)))
         return ticket
     }
 
-    /// Ends the request: stores the outcome, wakes the waiting thread, and releases the request's reference to the ticket.
-    func finish(_ state: PerformTicket.State) {
+    /// Called for the request when it is finished: stores the outcome, wakes the waiting thread, and releases the request's reference. Any
+    /// thread. Calls no user code.
+    func complete(with state: PerformTicket.State) {
         RaceDetector.happensBefore(self)
         pointee.state.store(state.rawValue, ordering: .releasing)
         Futex.wake(pointee.state, count: 1)
         release()
     }
 
-    /// Sleeps until the request has ended and returns the outcome. Returns `.queued` if `deadline` passes first.
+    /// Sleeps until the request is finished and returns the outcome. Returns `.queued` if `deadline` passes first. Called by the waiting
+    /// thread, without a lock held.
     func wait(until deadline: Instant) -> PerformTicket.State {
         while true {
             let state = PerformTicket.State(rawValue: pointee.state.load(ordering: .acquiring)).unsafelyUnwrapped
@@ -205,9 +213,9 @@ extension PerformTicketPointer {
         }
     }
 
-    /// Releases the reference of the waiting thread or of the request. The second call frees the ticket. Any thread.
+    /// Releases one of the two references. The second call frees the ticket. Any thread, with or without a lock held. Calls no user code.
     func release() {
-        if pointee.holders.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { free(self) }
+        if pointee.references.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0 { free(self) }
     }
 }
 

@@ -3,9 +3,11 @@ import CLinux
 // Cancelling functions that wait to be called, on behalf of a client or because the loop closes. No step of the iteration.
 
 extension RunLoopPointer {
-    /// RLRunLoopCancelPerformFunction: returns how many requests were cancelled. O(number of requests). Any thread; calls release
-    /// functions. Any of these may end the thread. Therefore all requests are taken out before the first call, and the loop records which
-    /// release functions are still to be called.
+    /// RLRunLoopCancelPerformFunction: returns how many requests were cancelled. O(number of requests). Any thread; call without a lock
+    /// held. Calls release functions, and the probe.
+    ///
+    /// A release function may end the thread (pthread_exit). Therefore all requests are taken out before the first is called, and the loop
+    /// records which are still to be called. If the thread ends, the others are called when the loop's thread exits.
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)
         let delayed = cancelDelayed(choice)
@@ -15,39 +17,41 @@ extension RunLoopPointer {
         }
         let withdrawn = withdraw(choice, withdrawal)
         if withdrawn > 0 && !isCurrent { noteEmptied() }
-        while let extra = locked({ takeFirstRelease(withdrawal) }) { PerformRequest.finish(extra, .cancelled) }
+        while let extra = locked({ takeFirstRelease(withdrawal) }) { PerformRequest.finishExtra(extra, .cancelled) }
         return delayed + withdrawn
     }
 
-    /// Takes out all chosen requests, which will never run, and wakes the threads that wait for them. Returns how many there were. Their
-    /// release functions, if any, are left for `takeFirstRelease` with this withdrawal. Does not depend on memory being available. Any
-    /// thread.
+    /// Takes out all chosen requests, which will never run, and wakes the threads that wait for them. Returns how many there were. If some
+    /// have release functions, the caller passes a number as `withdrawal`, calls `takeFirstRelease` with it until that returns nil, and
+    /// calls these functions. Does not depend on memory being available. Any thread; call without a lock held. Calls no user code but the
+    /// probe.
     func withdraw(_ choice: PerformChoice, _ withdrawal: Int = 0) -> Int {
         var total = 0
-        var count = 0
+        var wasFull = false
         withUnsafeTemporaryAllocation(of: PerformRequest.self, capacity: 32) { few in
             repeat {
                 // Each search walks the whole queue. So if the first one found more than fit, the next one makes room for all, memory
                 // permitting.
                 var many = PlainList<PerformRequest>()
-                if count > 0 { _ = many.reserve(locked { queuedCount }) }
+                if wasFull { _ = many.reserve(locked { searchCapacity }) }
                 let memory = UnsafeMutableBufferPointer(start: many.elements, count: many.capacity)
                 let taken = memory.count > few.count ? memory : few
-                count = 0
+                var count = 0
                 locked {
                     takeChosen(choice, into: taken, &count)
                     saveReleases(of: taken, count, withdrawal)
                 }
                 for index in 0..<count { taken[index].finishUncalled(.cancelled, by: self) }
                 total += count
-                if count < taken.count { count = 0 }
-            } while count > 0
+                wasFull = count == taken.count
+            } while wasFull
         }
         return total
     }
 
-    /// Moves the release functions of requests that were taken out into the list `withdrawn`: behind those of this withdrawal if there are
-    /// any, otherwise to the front. The caller holds the lock.
+    /// Moves the release functions of requests that were taken out into the list `withdrawn`: behind those of this withdrawal, so that they
+    /// are called in the order of the queue; if there are none yet, to the front, where `takeFirstRelease` finds them first. The caller
+    /// holds the lock.
     private func saveReleases(of taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: Int, _ withdrawal: Int) {
         var last: PerformExtraPointer?
         var next = pointee.withdrawn
@@ -70,7 +74,7 @@ extension RunLoopPointer {
     }
 
     /// Takes out the first release function that this withdrawal, or any if it is nil, still has to call. Returns nil if there is none. The
-    /// caller holds the lock.
+    /// caller owns the result, and passes it to `PerformRequest.finishExtra`. The caller holds the lock.
     func takeFirstRelease(_ withdrawal: Int?) -> PerformExtraPointer? {
         var previous: PerformExtraPointer?
         var next = pointee.withdrawn
@@ -83,15 +87,17 @@ extension RunLoopPointer {
         return extra
     }
 
-    /// One more than the number of requests that may be waiting. The caller holds the lock.
-    private var queuedCount: Int {
+    /// The size of a buffer that a search for requests does not fill, which is how `withdraw` knows that it has found all of them: one more
+    /// than the number of requests that may be waiting. The caller holds the lock.
+    private var searchCapacity: Int {
         takeIntoHeld()
         var count = pointee.held.count
         for level in 0..<pointee.batches.count { count += pointee.batches[level].count }
         return count + 1
     }
 
-    /// Takes as many of the chosen requests as there is room for, and counts them. The caller holds the lock.
+    /// Takes as many of the chosen requests as there is room for, and counts them: those of running batches that wait to be called or to be
+    /// put back, those in `held`, and, if there was no memory to move them, those in the inbox. The caller holds the lock.
     private func takeChosen(
         _ choice: PerformChoice, into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
     ) {
@@ -113,7 +119,8 @@ extension RunLoopPointer {
         if !hasTakenInbox { inbox.forEach { takeIfChosen($0, choice, into: taken, &count) } }
     }
 
-    /// Takes the request at `slot` if it is chosen and there is room, and leaves an entry marked as cancelled. The caller holds the lock.
+    /// Moves the request at `slot` to the end of `taken` if it is chosen and there is room, and leaves an entry marked as finished, because
+    /// the loop may be in the middle of the list that contains it. The caller holds the lock.
     private func takeIfChosen(
         _ slot: UnsafeMutablePointer<PerformRequest>, _ choice: PerformChoice,
         into taken: UnsafeMutableBufferPointer<PerformRequest>, _ count: inout Int
@@ -121,7 +128,7 @@ extension RunLoopPointer {
         guard count < taken.count, slot.pointee.modes != nil, choice.includes(slot.pointee) else { return }
         taken[count] = slot.pointee
         count += 1
-        slot.pointee.markCancelled()
+        slot.pointee.markFinished()
     }
 
     // MARK: thread exit
@@ -147,7 +154,7 @@ extension RunLoopPointer {
             drop(batch.requests, (batch.isCalling ? batch.next - 1 : batch.next)..<batch.count)
             free(batch.requests)
         }
-        while let extra = locked({ takeFirstRelease(nil) }) { PerformRequest.finish(extra, .loopIsGone) }
+        while let extra = locked({ takeFirstRelease(nil) }) { PerformRequest.finishExtra(extra, .loopIsGone) }
     }
 
     /// Drops the requests in this range that are not finished. Call without the lock held; calls release functions.

@@ -59,21 +59,22 @@ extension RunLoopPointer {
         return pointee.poller[watch].state == .broken && pointee.poller[watch].fd >= 0
     }
 
-    /// Inserts the loop's newest registration into the list of its watch, behind those of the same or a lower order. The caller holds the
-    /// lock.
+    /// Inserts a registration that was just added to the loop into the list of its watch, behind those of the same or a lower order. The
+    /// head of the list becomes the poller's client, in place of a source's tag if the watch has had only one registration so far. The
+    /// caller holds the lock.
     private func insert(_ registration: RegistrationPointer, onWatch index: Int) {
         registration.watch = index
         let order = registration.source.pointee.order
-        let first = pointee.poller.registrations(index)
-        guard let first, first.source.pointee.order <= order else {
-            registration.nextOfWatch = first
+        let head = pointee.poller.registrations(index)
+        guard let head, head.source.pointee.order <= order else {
+            registration.nextOfWatch = head
             return pointee.poller.setClient(registration.asClient, at: index)
         }
-        var previous = first
+        var previous = head
         while let next = previous.nextOfWatch, next.source.pointee.order <= order { previous = next }
         registration.nextOfWatch = previous.nextOfWatch
         previous.nextOfWatch = registration
-        pointee.poller.setClient(first.asClient, at: index)
+        pointee.poller.setClient(head.asClient, at: index)
     }
 
     /// Stops watching a descriptor for a registration; if it is the last one, removes the watch. The caller holds the lock.
@@ -132,8 +133,9 @@ extension RunLoopPointer {
         advanceGenerationIfSilent(index)
     }
 
-    /// Makes events of a watch that is no longer in the epoll set match nothing, as epoll may continue to report a file that was closed
-    /// before it left the set and is still open elsewhere. The caller holds the lock.
+    /// Gives the source of a watch that is not in the epoll set a new tag, so that events with the old one are ignored. epoll may continue
+    /// to report them if the descriptor was closed before it could be removed from the set, while a duplicate of it is open. The caller
+    /// holds the lock.
     func advanceGenerationIfSilent(_ index: Int) {
         let watch = pointee.poller[index]
         guard watch.hasTagOfSource, watch.state != .listening, let registration = watch.registrations else { return }
@@ -263,7 +265,8 @@ extension RunLoopPointer {
 }
 
 extension SourcePointer {
-    /// The order among ready descriptors, lowest first. A client's version-1 source stores its order without effect, as in CFRunLoop.
+    /// The order among ready descriptors, lowest first. A client's version-1 source has no order among them, as in CFRunLoop. Its stored
+    /// order only breaks ties between sources that share a descriptor.
     var rank: Int { pointee.item.has(.isInternal) ? pointee.order : 0 }
 }
 
@@ -283,6 +286,6 @@ extension Poller.Watch {
 }
 
 extension RegistrationPointer {
-    /// The number by which the poller knows the registration as a client. Even, because it is an address.
+    /// The number that the poller stores as the client of the registration's watch. Even, because it is an address.
     fileprivate var asClient: UInt64 { UInt64(UInt(bitPattern: self)) }
 }

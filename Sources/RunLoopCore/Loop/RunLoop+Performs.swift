@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-/// A batch of functions that a loop is calling. Its progress is stored in the loop for cancellations, and for the case that one of the
-/// functions ends the thread.
+/// A batch of functions that a loop is calling. It is listed in the loop (`RunLoopStorage.batches`), so that its functions can be
+/// cancelled, and dropped if one of them ends the thread. Guarded by the loop's lock.
 struct PerformBatch: BitwiseCopyable {
     let requests: UnsafeMutablePointer<PerformRequest>
     let count: Int
@@ -57,7 +57,7 @@ extension RunLoopPointer {
         return enqueueUnreported(request, wakes: wakes)
     }
 
-    /// Does the work of `enqueue` when no probe is installed.
+    /// Does the work of `enqueue`, except that it does not report the request to a probe. Any thread; call without the lock held.
     @inline(__always)
     func enqueueUnreported(_ request: PerformRequest, wakes: Bool) -> Bool {
         let modes = request.modes.unsafelyUnwrapped
@@ -182,7 +182,8 @@ extension RunLoopPointer {
         }
         putBack(&requests, taken: count - start)
         unlockInlined()
-        // No posting thread wakes the loop again for requests that were left in the inbox. If it was empty, the next post wakes the loop.
+        // No posting thread wakes the loop again for requests that were left in the inbox. If the inbox was empty when this batch began,
+        // the next post wakes the loop.
         if leavesRequests { wakeUp() }
         return called
     }
@@ -232,18 +233,18 @@ extension RunLoopPointer {
             requests.truncate(to: left)
             start = 0
         }
-        // Requests before `first` are marked already. Mark the others that were called, except where requests for other modes are stored
-        // now.
-        for index in first..<Swift.max(first, start) { batch.requests[index].markCancelled() }
-        for index in 0..<Swift.min(batch.kept, start) { batch.requests[index].markCancelled() }
+        // The entries before `first` are marked as finished already. Mark the others whose requests were called, except where requests for
+        // other modes are stored now.
+        for index in first..<Swift.max(first, start) { batch.requests[index].markFinished() }
+        for index in 0..<Swift.min(batch.kept, start) { batch.requests[index].markFinished() }
         noteUse(of: EverUsed.heldFunctions)
         if pointee.held.count > 0 { return putInFront(requests) }
         pointee.heldStart = start
         swap(&requests, &pointee.held)
     }
 
-    /// Prepends requests to those in `held`, which arrived in the meantime or were left by a nested run. `take` has made room for them. The
-    /// caller holds the lock.
+    /// Prepends what is left of a batch to the requests in `held`, which arrived during the batch or were left by a nested run. This needs
+    /// no memory: `takeInbox`, by which these requests were moved, has reserved room for all running batches. The caller holds the lock.
     private func putInFront(_ requests: borrowing PlainList<PerformRequest>) {
         let start = pointee.heldStart
         if start > 0, let elements = pointee.held.elements {
@@ -286,6 +287,7 @@ extension RunLoopPointer {
         guard let request = PerformRequest(modes, function, info, release: nil, ticket: ticket),
             enqueue(request, wakes: true)
         else {
+            // Both references, because the request was not queued.
             ticket.release()
             ticket.release()
             return false

@@ -3,8 +3,8 @@ import Synchronization
 
 /// A signalled source that this pass will perform, kept alive until then.
 struct BatchEntry: BitwiseCopyable {
-    /// How the source is kept alive: normally by an internal reference, which is cheap, but is counted in 16 bits with the lock of the
-    /// source's owner held; by an ordinary reference if another loop owns the source or the count is high. `released`: the entry is
+    /// How the source is kept alive: usually by an internal reference, which is cheap. It is counted in 16 bits, under the lock of the
+    /// source's owner. So if another loop owns the source or the count is high, an ordinary reference is used. `released`: the entry is
     /// finished and holds nothing.
     enum Retention { case internalReference, reference, released }
 
@@ -219,7 +219,8 @@ extension RunLoopPointer {
             callPerform(entry.source)
             if pointee.performedNothing { isDue = takePerformedNothing() }
         }
-        // Releasing the source may call user code, which may end the thread.
+        // Releasing the source may call user code, which may end the thread. Thread exit must not release the entry again, so the entry in
+        // the list is marked first; `entry` is a copy.
         pointee.signalledBatch[index].retention = .released
         release(entry)
         return isDue
@@ -253,8 +254,8 @@ extension RunLoopPointer {
         return .reference
     }
 
-    /// Releases what keeps a batch entry's source alive. The caller holds the lock, which is temporarily released if another loop's lock is
-    /// needed or the source dies.
+    /// Releases what keeps a batch entry's source alive. The caller holds the lock, which is temporarily released unless this is an
+    /// internal reference, not the last one, to a source that this loop owns. May call the context's release.
     @inline(__always)
     func release(_ entry: BatchEntry) {
         let source = entry.source

@@ -152,7 +152,8 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// Removes exactly this source. Returns true if it was in the mode. Any thread; calls cancel.
+    /// Removes exactly this source from a mode. Returns true if it was there. If memory runs out, it stays. Any thread; calls cancel. As in
+    /// CFRunLoop, does not end the sleep of a loop whose mode has become empty: see `noteEmptied`.
     private func removeItself(_ source: SourcePointer, from name: StringPointer) -> Bool {
         var left = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)
@@ -176,8 +177,9 @@ extension RunLoopPointer {
         return isThere
     }
 
-    /// Removes the registration from this loop. Returns true if the caller has to destroy the source after unlocking. The caller holds the
-    /// locks of the source and of the loop.
+    /// Removes the registration from this loop, and releases the loop's reference to the source, unless the source is being called and the
+    /// call takes over the reference. Returns true if the caller has to destroy the source after unlocking. The caller holds the locks of
+    /// the source and of the loop.
     private func leave(_ registration: RegistrationPointer) -> Bool {
         let source = registration.source
         let set = registration.set.unsafelyUnwrapped
@@ -194,9 +196,9 @@ extension RunLoopPointer {
         return transfersReference(of: source) ? false : source.item.releaseInternal()
     }
 
-    /// Gives a signalled source whose signal time is 0 a real time, before it leaves the loop. The loop would have replaced the 0 with
-    /// `signalsTaken` when it queued the source: see DESIGN, section 5. Another loop has a different `signalsTaken`, and so has this one
-    /// later, so the replacement has to be made here. The caller holds the lock.
+    /// Gives a signalled source a real signal time before it leaves the loop. A time of 0 stands for the loop's `signalsTaken`, which
+    /// replaces it when the loop queues the source (docs/DESIGN.md, section 5). Another loop has a different `signalsTaken`, and this loop
+    /// will have, so the 0 is replaced here. The caller holds the locks of the source and of the loop.
     private func settleSignalTime(_ source: SourcePointer) {
         source.signalTime = pointee.signalsTaken
         pointee.signalsTaken = Clock.now.nanoseconds
@@ -213,9 +215,10 @@ extension RunLoopPointer {
         source.publishOnlyRegistration()
     }
 
-    private func callCancels(_ source: SourcePointer, _ modes: inout ScheduleCalls) {
-        if let cancel = source.pointee.detail?.pointee.cancel { modes.call(cancel, source.pointee.info, handle) }
-        modes.release()
+    /// Calls cancel for each mode that the source has left, and releases what `left` holds. Call without a lock held. Calls user code.
+    private func callCancels(_ source: SourcePointer, _ left: inout ScheduleCalls) {
+        if let cancel = source.pointee.detail?.pointee.cancel { left.call(cancel, source.pointee.info, handle) }
+        left.release()
     }
 
     /// RLRunLoopContainsSource. Any thread; calls equal and hash.
@@ -238,7 +241,7 @@ extension RunLoopPointer {
         let wasValid = source.pointee.item.has(.valid)
         source.pointee.item.clear(.valid)
         owner.unlock()
-        // In the child of fork(), these are the references held by calls of schedule and cancel that never returned.
+        // In the child of fork(), calls of schedule and cancel by threads that do not exist there never return. Release what they hold.
         while let cleanup = Registry.takeAbandonedCleanup(of: source) { cleanup.run() }
         if !wasValid {
             // Another thread may be invalidating the source at this moment. When this call returns, the caller's own loop must not contain
@@ -264,7 +267,8 @@ extension RunLoopPointer {
         source.release()
     }
 
-    /// Removes the source from all modes of this loop, and calls cancel. Any thread.
+    /// Removes the source from all modes of this loop; no effect if it is in none. The caller has a reference. Any thread; call without a
+    /// lock held. Calls cancel for each mode, and may call the context's release.
     func removeFromAllModes(_ source: SourcePointer) {
         var left = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)
@@ -272,6 +276,7 @@ extension RunLoopPointer {
         var hasEmptied = false
         if let registration = source.registration(in: threadContext) {
             let set = registration.set
+            // If memory runs out, the source leaves nevertheless, and some calls of cancel are missing.
             _ = left.collect(self, source, from: set, to: nil)
             isDead = leave(registration)
             hasEmptied = set?.pointee.isEmpty ?? false

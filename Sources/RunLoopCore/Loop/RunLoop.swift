@@ -68,9 +68,10 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var retryDeadline = Instant.never
     /// Functions that were taken out of the inbox and that no mode has run yet.
     var held = PlainList<PerformRequest>()
-    /// How many functions at the beginning of `held` are finished. They are marked as cancelled.
+    /// How many entries at the beginning of `held` are marked as finished. They remain if a pass ran out of time in a long queue, whose
+    /// rest is not moved each time.
     var heldStart = 0
-    /// A mode for which `held` contains no function, so that its passes can skip the search; nil if no such mode is known.
+    /// The mode for which `held` is known to contain no function, so that its passes can skip the search; nil if there is no such mode.
     var modeWithoutHeld: ModePointer?
     /// The mode whose last pass ran out of time: it called only the first functions of a long queue and left the rest in `held` for the
     /// next pass. nil if there is none.
