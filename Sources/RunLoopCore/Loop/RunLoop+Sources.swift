@@ -157,22 +157,24 @@ extension RunLoopPointer {
     private func removeItself(_ source: SourcePointer, from name: StringPointer) -> Bool {
         var left = ScheduleCalls()
         let owner = source.item.lock(and: threadContext)
+        var hasLeft = false
         var isDead = false
         let choice = choose(name, make: false)
         let registration = source.registration(in: threadContext)
         let isThere = contains(registration?.set, choice)
         if isThere, let registration, let old = registration.set {
             switch set(removing: choice, from: old) {
-            case .nothing: if left.collect(self, source, from: old, to: nil) { isDead = leave(registration) }
+            case .nothing:
+                hasLeft = left.collect(self, source, from: old, to: nil)
+                if hasLeft { isDead = leave(registration) }
             case .set(let new):
-                if makeRoom(in: new, for: source), left.collect(self, source, from: old, to: new) {
-                    move(registration, from: old, to: new)
-                }
+                hasLeft = makeRoom(in: new, for: source) && left.collect(self, source, from: old, to: new)
+                if hasLeft { move(registration, from: old, to: new) }
             case .outOfMemory: break
             }
         }
         ItemPointer.unlockBoth(owner, threadContext)
-        callCancels(source, &left)
+        if hasLeft { callCancels(source, &left) } else { left.release() }
         if isDead { source.destroy() }
         return isThere
     }
