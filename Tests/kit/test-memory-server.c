@@ -56,6 +56,50 @@ static bool use_server(void)
     return works;
 }
 
+static bool is_in(RLRunLoopSourceRef source, RLRunLoopMode mode)
+{
+    return RLRunLoopContainsSource(RLRunLoopGetCurrent(), source, mode);
+}
+static void check_modes(RLListenerRef server, RLStreamRef stream, UNUSED void *info)
+{
+    require(is_in(server, kRLRunLoopCommonModes) && is_in(server, RLSTR("other")));
+    require(is_in(stream, kRLRunLoopCommonModes) && is_in(stream, RLSTR("other")));
+    require(is_in(stream, kRLRunLoopDefaultMode));
+    require(RLStreamWrite(stream, NULL, 0)); /* has not failed */
+    is_open = true;
+}
+
+/* A connection becomes a stream in all modes that the server is in, or it is closed. Only the loop's pass runs out of memory. */
+static bool use_modes(void)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    RLStreamContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    char name[32];
+    snprintf(name, sizeof name, "@runloop-%d", getpid());
+    bool fails = armed;
+    armed = false;
+    RLListenerRef server = RLServerCreateWithPath(NULL, name, check_modes, serve, &context);
+    RLRunLoopAddSource(loop, server, kRLRunLoopCommonModes);
+    RLRunLoopAddSource(loop, server, RLSTR("other"));
+    struct sockaddr_un address;
+    socklen_t size = sizeof address;
+    require(getsockname(RLListenerGetNativeDescriptor(server), (struct sockaddr *)&address, &size) == 0);
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    require(connect(client, (struct sockaddr *)&address, size) == 0);
+    is_open = false;
+    armed = fails;
+    run_passes();
+    armed = false;
+    RLListenerClose(server);
+    RLRelease(server);
+    errno = 0;
+    if (!is_open)
+        require(recv(client, (char[1]){0}, 1, 0) <= 0 && errno != EAGAIN);
+    close(client);
+    run_passes();
+    return is_open;
+}
+
 /* A member that misses something has failed. */
 static bool use_group(void)
 {
@@ -110,7 +154,7 @@ static bool use_group(void)
     return works;
 }
 
-static bool (*const uses[])(void) = {use_server, use_group};
+static bool (*const uses[])(void) = {use_server, use_modes, use_group};
 
 START_TEST(whatever_allocation_fails) { try_without_memory(uses[_i / 2], _i % 2); }
 END_TEST

@@ -45,29 +45,38 @@ extension UnsafeMutablePointer<Server> {
     /// Makes a stream of a connection, which the loop keeps, and has the client set it up. Closes the connection if there is no memory. On
     /// the loop's thread; calls the client, whose function may end the thread.
     fileprivate func serve(_ connection: Int32, of listener: OpaquePointer?) {
-        guard let stream = Stream.make(connection, isSocket: true, closes: true, pointee.callout, pointee.client) else {
+        guard let handle = Stream.make(connection, isSocket: true, closes: true, pointee.callout, pointee.client) else {
             linux_close(connection)
             return
         }
-        let isKept = Self.schedule(stream, as: listener)
-        let info = isKept ? StreamPointer.info(of: stream) : nil
+        let stream = StreamPointer(handle: handle)
+        // Without memory for its watch, the stream has failed.
+        let isServed = Self.schedule(handle, as: listener) && stream.canBeWritten
+        if !isServed { stream.close() }
+        let info = stream.pointee.object.client.info
         // Otherwise the reference would be lost if the client ended the thread.
-        RLRelease(UnsafeRawPointer(stream))
-        guard isKept, let accepted = pointee.accepted else { return }
-        RUNLOOP_IS_CALLING_OUT_TO_A_SERVER_CALLBACK_FUNCTION(accepted, listener, stream, info)
+        RLRelease(UnsafeRawPointer(handle))
+        guard isServed, let accepted = pointee.accepted else { return }
+        RUNLOOP_IS_CALLING_OUT_TO_A_SERVER_CALLBACK_FUNCTION(accepted, listener, handle, info)
     }
 
-    /// Adds a stream to the mode in which this thread's loop runs, and to all others that the listener is in. False if the loop does not
-    /// keep it.
+    /// Adds a stream to the mode in which this thread's loop runs, and to all others that the listener is in. Returns false if out of
+    /// memory; the stream may then be in some of them.
     private static func schedule(_ stream: OpaquePointer, as listener: OpaquePointer?) -> Bool {
         let loop = RLRunLoopGetCurrent()
         guard let loop, let mode = RLRunLoopCopyCurrentMode(loop) else { return false }
-        RLRunLoopAddSource(loop, stream, mode)
-        if RLRunLoopContainsSource(loop, listener, kRLRunLoopCommonModes) != 0 { RLRunLoopAddSource(loop, stream, kRLRunLoopCommonModes) }
-        _ = ServingLoops.forEachMode(loop, of: listener) { RLRunLoopAddSource(loop, stream, $0) }
-        let isKept = RLRunLoopContainsSource(loop, stream, mode) != 0
+        var isInAll = add(stream, loop, mode)
         RLRelease(UnsafeRawPointer(mode))
-        return isKept
+        if RLRunLoopContainsSource(loop, listener, kRLRunLoopCommonModes) != 0 && !add(stream, loop, kRLRunLoopCommonModes) {
+            isInAll = false
+        }
+        let foundModes = ServingLoops.forEachMode(loop, of: listener) { if !add(stream, loop, $0) { isInAll = false } }
+        return isInAll && foundModes
+    }
+
+    private static func add(_ stream: OpaquePointer, _ loop: OpaquePointer, _ mode: OpaquePointer?) -> Bool {
+        RLRunLoopAddSource(loop, stream, mode)
+        return RLRunLoopContainsSource(loop, stream, mode) != 0
     }
 
     /// Drops a reference; the last frees the memory.

@@ -49,6 +49,13 @@ extension StreamPointer {
         return pointee.state.contains(.shutdown) ? EPIPE : nil
     }
 
+    /// Whether bytes can be written. Any thread.
+    var canBeWritten: Bool {
+        lock()
+        defer { leave() }
+        return refusal == nil
+    }
+
     /// Has `callout` called once everything that the program has written so far is written to the descriptor, or cannot be. Returns false
     /// with errno if it will not be called. Any thread.
     func flush(_ callout: @escaping RLStreamFlushCallBack, _ info: UnsafeMutableRawPointer?) -> Bool {

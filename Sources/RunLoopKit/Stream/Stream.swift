@@ -132,11 +132,11 @@ extension StreamPointer {
     /// The handle.
     var source: OpaquePointer? { pointee.object.source }
 
-    /// Returns the client's info of a stream, given its handle, which the caller has just created. Any thread.
-    static func info(of handle: OpaquePointer) -> UnsafeMutableRawPointer? {
+    /// The stream of a handle that the caller has just created.
+    init(handle: OpaquePointer) {
         var context = RLRunLoopSourceContext()
         RLRunLoopSourceGetContext(handle, &context)
-        return StreamPointer(info: context.info).pointee.object.client.info
+        self.init(info: context.info)
     }
 
     /// Sets the initial state: the directions of the descriptor, and whether a socket is connecting. Before the program has the handle.
