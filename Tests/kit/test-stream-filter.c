@@ -136,6 +136,46 @@ START_TEST(a_paused_stream_keeps_its_bytes_for_the_filter)
 }
 END_TEST
 
+static void pause_it(struct spy *spy, const RLStreamEvent *event)
+{
+    if (event->type == kRLStreamEventHasBytesAvailable)
+        RLStreamPauseReading(spy->stream);
+}
+
+/* Unlike a failure of the filter, that of the stream does not wait until the program has received what arrived before. */
+START_TEST(a_paused_stream_reports_that_it_is_idle_or_too_slow)
+{
+    for (int is_slow = 0; is_slow < 2; is_slow++) {
+        framer = (struct framer){0};
+        spy = (struct spy){.action = pause_it};
+        int peer = spy_on_pair(&spy);
+        ck_assert(set_framer(spy.stream, &framer));
+        RLStreamSetReadCount(spy.stream, 1);
+        send_text(peer, "HI\2\x9e\x9d");
+        run_passes();
+        assert_seen(&spy, "O(a)");
+        if (is_slow) {
+            RLStreamGroupRef group = RLStreamGroupCreate(NULL);
+            RLStreamGroupAdd(group, spy.stream);
+            RLStreamSetHighWaterMark(spy.stream, 1);
+            RLStreamAppend(spy.stream, "x", 1);
+            ck_assert_int_eq(RLStreamGroupWrite(group, "y", 1, NULL), 0);
+            RLRelease(group);
+        } else {
+            RLStreamSetIdleLimit(spy.stream, 0.001);
+        }
+        while (spy.length == 0)
+            RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
+        assert_seen(&spy, is_slow ? "!ENOBUFS" : "!ETIMEDOUT");
+        RLStreamResumeReading(spy.stream);
+        run_passes();
+        assert_seen(&spy, "(b)");
+        end_spy(&spy);
+        close(peer);
+    }
+}
+END_TEST
+
 START_TEST(a_filter_can_hold_writes_back)
 {
     char bytes[9];
@@ -308,6 +348,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, a_failing_filter_reports_why);
     tcase_add_test(all, a_filter_may_begin_in_the_middle_of_a_stream);
     tcase_add_test(all, a_paused_stream_keeps_its_bytes_for_the_filter);
+    tcase_add_test(all, a_paused_stream_reports_that_it_is_idle_or_too_slow);
     tcase_add_test(all, a_filter_can_hold_writes_back);
     tcase_add_test(all, the_search_for_lines_starts_over_with_a_filter);
     tcase_add_test(all, a_peer_that_reads_slowly_is_read_slowly);

@@ -214,6 +214,7 @@ RL_EXPORT RLBoolean RLStreamSetReadDelimiter(RLStreamRef stream, const void *del
                                              RLIndex longest);
 
 /** Pauses reading: the callback is called neither with bytes nor with the end until RLStreamResumeReading().
+ *  Errors are reported meanwhile, that of a filter only after everything that it has delivered.
  *  Thread: on a thread other than the loop's, it may return while a callback is still running. */
 RL_EXPORT void RLStreamPauseReading(RLStreamRef stream);
 

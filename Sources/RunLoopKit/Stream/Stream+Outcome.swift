@@ -108,7 +108,7 @@ extension StreamPointer {
         if pointee.state.contains(.closed) { return }
         pointee.state.remove(.connecting)
         endConnector()
-        failBoth(failure)
+        failBoth(Stream.Failure(result: failure.result, error: failure.error, isOfStream: true))
         dropQueue()
         serveLater()
     }

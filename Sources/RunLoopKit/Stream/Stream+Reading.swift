@@ -166,7 +166,8 @@ extension StreamPointer {
         if !pointee.state.contains(.readingOver) || pointee.state.contains(.toldOver) { return false }
         // What a filter has delivered is passed on before its failure is reported.
         if hasFailedReading {
-            return bufferedCount == 0 || !pointee.state.contains(.hasFilter) || pointee.state.isDisjoint(with: [.paused, .held])
+            let isReportedNow = pointee.readFailure.isOfStream || !pointee.state.contains(.hasFilter)
+            return isReportedNow || bufferedCount == 0 || pointee.state.isDisjoint(with: [.paused, .held])
         }
         return bufferedCount == 0 && pointee.state.isDisjoint(with: [.paused, .stuck])
     }

@@ -81,6 +81,9 @@ extension Stream {
         var result = RLStreamResult(kRLStreamSuccess)
         /// An errno value; with `kRLStreamNotFound`, an error of getaddrinfo.
         var error: Int32 = 0
+        /// Whether the stream as a whole has failed, and not its filter or a read. That is reported even if the program has paused reading
+        /// and has not received all bytes that arrived before.
+        var isOfStream = false
         /// The failure as an errno value.
         var number: Int32 { result == RLStreamResult(kRLStreamNotFound) ? EHOSTUNREACH : error }
     }
