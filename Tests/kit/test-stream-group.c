@@ -82,6 +82,41 @@ START_TEST(members_keep_their_group)
 }
 END_TEST
 
+static void write_to_info(UNUSED RLStreamRef stream, UNUSED RLStreamResult result, UNUSED int error, void *info)
+{
+    ck_assert_int_eq(RLStreamGroupWrite(info, "x", 1, NULL), 0);
+    note("flush");
+}
+static void leave_and_write(RLStreamRef stream, UNUSED const RLStreamEvent *event, void *info)
+{
+    require(RLStreamFlush(stream, write_to_info, info));
+    RLStreamClose(stream);
+    ck_assert_int_eq(RLStreamGroupGetCount(info), 0);
+    note("callback");
+}
+static void count_at_end(const void *info)
+{
+    ck_assert_int_eq(RLStreamGroupGetCount((RLStreamGroupRef)info), 0);
+    note("release");
+}
+
+/* The last member is closed: its functions may still use the group, which is their info. */
+START_TEST(a_group_lives_until_its_members_are_freed)
+{
+    int ends[2];
+    require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
+    group = RLStreamGroupCreate(NULL);
+    RLStreamContext context = {.info = group, .release = count_at_end};
+    RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, ends[0], 1, leave_and_write, &context));
+    ck_assert_int_eq(RLStreamGroupAdd(group, stream), 1);
+    RLRelease(group);
+    send_text(ends[1], "x");
+    run_passes();
+    assert_notes("flush callback release");
+    close(ends[1]);
+}
+END_TEST
+
 START_TEST(what_cannot_be_written_is_skipped)
 {
     make_members();
@@ -314,6 +349,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, streams_join_and_leave);
     tcase_add_test(all, streams_that_are_freed_leave);
     tcase_add_test(all, members_keep_their_group);
+    tcase_add_test(all, a_group_lives_until_its_members_are_freed);
     tcase_add_test(all, what_cannot_be_written_is_skipped);
     tcase_add_test(all, members_fail_one_by_one);
     tcase_add_test(all, they_are_closed_in_a_callback);

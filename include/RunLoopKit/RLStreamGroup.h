@@ -24,8 +24,9 @@
  *
  *  Life
  *  ----
- *  A group does not keep its members alive. The members keep the group: it lives until it has been released and its
- *  last member has left. So a group may be the info of its members, without being retained. */
+ *  A group does not keep its members alive. The members keep the group: it lives until it has been released and each of
+ *  its members has been removed or freed. So a group may be the info of its members, without being retained: also in a
+ *  callback after RLStreamClose(), in functions of RLStreamFlush(), and in the release of a context. */
 #ifndef RUNLOOPKIT_RLSTREAMGROUP_H
 #define RUNLOOPKIT_RLSTREAMGROUP_H
 #include <RunLoopKit/RLStream.h>
@@ -40,7 +41,7 @@ RL_EXPORT RLStreamGroupRef RLStreamGroupCreate(RLAllocatorRef allocator);
 
 /** Adds a stream to a group. No effect if it is a member already.
  *  @return how many members the group has then; 0 if the stream is not a member.
- *  Ownership: the stream retains the group until it leaves it; the group does not retain the stream.
+ *  Ownership: the stream retains the group until it is removed or freed; the group does not retain the stream.
  *  Errors: 0 with errno EBADF if the stream is closed.  Cost: O(groups of the stream), one allocation. */
 RL_EXPORT RLIndex RLStreamGroupAdd(RLStreamGroupRef group, RLStreamRef stream);
 

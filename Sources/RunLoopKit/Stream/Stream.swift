@@ -132,13 +132,6 @@ extension StreamPointer {
     /// The handle.
     var source: OpaquePointer? { pointee.object.source }
 
-    /// The stream of a handle that the caller has just created.
-    init(handle: OpaquePointer) {
-        var context = RLRunLoopSourceContext()
-        RLRunLoopSourceGetContext(handle, &context)
-        self.init(info: context.info)
-    }
-
     /// Sets the initial state: the directions of the descriptor, and whether a socket is connecting. Before the program has the handle.
     fileprivate func findDirections() {
         if pointee.callout == nil { leaveUnread() }
@@ -333,6 +326,7 @@ extension StreamPointer {
     func endFreed() {
         preservingSystemError { end(nil) }
         pointee.object.client.releaseInfo()
+        if pointee.wasInGroup { releaseGroups() }
         dropMemory()
     }
 

@@ -5,8 +5,9 @@ import CRunLoopKit
 
 /// An RLStreamGroup: a list of streams that one call writes to.
 ///
-/// The members retain the group's handle; the group does not retain its members, which leave it before their memory is freed. The list is
-/// guarded by the kit's lock, so that it is consistent in the child of a fork(). No stream's lock is taken while that lock is held.
+/// The members retain the group's handle until they are removed or freed; the group does not retain its members, which leave it when they
+/// are closed. The list is guarded by the kit's lock, so that it is consistent in the child of a fork(). No stream's lock is taken while
+/// that lock is held.
 struct StreamGroup: KitStorage {
     static var kind: KitKind { .streamGroup }
 
@@ -34,6 +35,8 @@ struct Membership: KitLinked {
     fileprivate let stream: StreamPointer
     /// The next membership of the stream.
     var next: MembershipPointer?
+    /// Whether the stream, which was closed, has left the group, and only retains it.
+    fileprivate var isOver = false
     /// The neighbors in the group's list, which is in the order of joining.
     fileprivate var previousMember: MembershipPointer?
     fileprivate var nextMember: MembershipPointer?
@@ -108,7 +111,7 @@ extension StreamGroupPointer {
     /// Returns the membership of a stream in this group; nil if there is none. The caller holds the kit's lock.
     private func find(_ stream: StreamPointer) -> MembershipPointer? {
         var membership = stream.pointee.memberships
-        while let here = membership, here.pointee.group != self { membership = here.pointee.next }
+        while let here = membership, here.pointee.group != self || here.pointee.isOver { membership = here.pointee.next }
         return membership
     }
 
@@ -196,19 +199,23 @@ extension MembershipPointer {
 }
 
 extension StreamPointer {
-    /// Removes the stream, which is closed, from all groups. Any thread; call without the lock held.
+    /// Removes the stream, which is closed, from all groups, which it still retains: a group may be the info of the client's functions that
+    /// follow. Any thread; call without the lock held.
     func leaveGroups() {
         KitLock.lock()
-        var memberships = pointee.memberships
-        pointee.memberships = nil
-        var next = memberships
+        var next = pointee.memberships
         while let membership = next {
             membership.unlinkFromGroup()
+            membership.pointee.isOver = true
             next = membership.pointee.next
         }
         KitLock.unlock()
-        while let membership = memberships {
-            memberships = membership.pointee.next
+    }
+
+    /// Releases the groups that the stream has left when it was closed. Called once, after the client's last function.
+    func releaseGroups() {
+        while let membership = pointee.memberships {
+            pointee.memberships = membership.pointee.next
             membership.free()
         }
     }
