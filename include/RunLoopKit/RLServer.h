@@ -51,6 +51,7 @@ typedef void (*RLServerCallBack)(RLListenerRef server, RLStreamRef stream, void 
  *  @param closeOnInvalidate  whether the server closes the descriptor.
  *  @param accepted           sets up each stream; NULL if nothing is to be set up.
  *  @param callout            the streams' callback; NULL: they read only while they are forwarded, and report nothing.
+ *                            If its peer leaves, such a stream stays open, unless RLStreamForwardBoth() closes it.
  *  @param context            the streams' context; copied; NULL for an info of NULL.
  *  @return the server, or NULL.
  *  Ownership: info is not retained for the server: see "State of a connection". With closeOnInvalidate the descriptor

@@ -125,7 +125,7 @@ typedef struct RLStreamEvent {
 typedef void (*RLStreamCallBack)(RLStreamRef stream, const RLStreamEvent *event, void *info);
 
 /** Called once for each RLStreamFlush(): on the loop's thread, or on the thread that closes the stream, during that
- *  call.
+ *  call; then it must not end the thread, or the stream is never freed.
  *  @param stream  the stream; NULL if it was freed.
  *  @param result  kRLStreamSuccess: everything was written. kRLStreamFailed, kRLStreamCancelled: some of it never will
  *                 be.
