@@ -22,7 +22,7 @@ struct StreamGroup: KitStorage {
 
     /// The number of members that a write takes from the list at a time.
     fileprivate static var batch: Int { 32 }
-    /// The minimum length of bytes that, if they have to be queued, are copied once for all members. Shorter ones are copied into each
+    /// The minimum length of bytes that are copied once, for all members that have to queue them. Shorter ones are copied into each such
     /// queue, which costs less than an allocation.
     fileprivate static var sharedLength: Int { 1024 }
 }
