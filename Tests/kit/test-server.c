@@ -168,6 +168,18 @@ START_TEST(nothing_to_set_up)
 }
 END_TEST
 
+START_TEST(a_client_that_has_already_left_is_served)
+{
+    make_server(NULL, serve, NULL);
+    int client = connect_client();
+    send_text(client, "x");
+    close(client);
+    run_passes();
+    assert_served("(x)E");
+    end_server();
+}
+END_TEST
+
 static void echo(RLListenerRef listener, RLStreamRef stream, void *info)
 {
     note_it(listener, stream, info);
@@ -420,6 +432,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, connections_become_streams);
     tcase_add_test(all, each_connection_has_its_own_info);
     tcase_add_test(all, nothing_to_set_up);
+    tcase_add_test(all, a_client_that_has_already_left_is_served);
     tcase_add_test(all, streams_without_a_callback);
     tcase_add_test(all, paths_and_sockets_of_the_program_s);
     tcase_add_test(all, streams_are_in_the_server_s_modes);

@@ -9,7 +9,8 @@
  *  become a stream, create the listener with RLServer.h, which does that.
  *
  *  Up to 16 connections are accepted in one pass and the remaining ones in the next passes, so that whatever else is
- *  ready has its turn. A connection that its client has closed before it was accepted is skipped.
+ *  ready has its turn. A connection that its client has already closed is accepted like any other: reading it returns
+ *  what the client has sent, and then the end or ECONNRESET. One that accept(2) reports as failed is skipped.
  *
  *  Shortages
  *  ---------
