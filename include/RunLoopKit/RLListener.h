@@ -67,7 +67,7 @@ typedef struct RLListenerContext {
  *  Ownership: info is retained through context.retain until the listener is freed. With closeOnInvalidate the
  *  descriptor belongs to the listener; without it, or if the result is NULL, to you.  Re-entrancy: calls
  *  context.retain.
- *  Errors: a descriptor that does not listen is misuse.  Cost: some allocations, up to four system calls. */
+ *  Errors: a descriptor that does not listen is misuse.  Cost: some allocations, up to six system calls. */
 RL_EXPORT RLListenerRef RLListenerCreate(RLAllocatorRef allocator, int descriptor, RLBoolean closeOnInvalidate,
                                          RLListenerCallBack callout, const RLListenerContext *context);
 

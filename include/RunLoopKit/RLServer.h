@@ -58,7 +58,7 @@ typedef void (*RLServerCallBack)(RLListenerRef server, RLStreamRef stream, void 
  *  belongs to the server; without it, or if the result is NULL, to you.
  *  Re-entrancy: calls context.retain only later, for each connection.
  *  Errors: misuse: a descriptor that does not listen; accepted and callout both NULL.
- *  Cost: some allocations, up to four system calls. A connection costs what RLStreamCreate() and RLRunLoopAddSource()
+ *  Cost: some allocations, up to six system calls. A connection costs what RLStreamCreate() and RLRunLoopAddSource()
  *  do. */
 RL_EXPORT RLListenerRef RLServerCreate(RLAllocatorRef allocator, int descriptor, RLBoolean closeOnInvalidate,
                                        RLServerCallBack accepted, RLStreamCallBack callout,

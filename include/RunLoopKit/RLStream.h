@@ -155,7 +155,7 @@ typedef struct RLStreamContext {
  *  descriptor belongs to the stream; without it, or if the result is NULL, to you.  Re-entrancy: calls
  *  context.retain.
  *  Errors: misuse: a descriptor that is not open, and a socket that is not a stream socket.
- *  Cost: some allocations, up to four system calls. */
+ *  Cost: some allocations, up to five system calls. */
 RL_EXPORT RLStreamRef RLStreamCreate(RLAllocatorRef allocator, int descriptor, RLBoolean closeOnInvalidate,
                                      RLStreamCallBack callout, const RLStreamContext *context);
 
