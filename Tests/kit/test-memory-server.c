@@ -126,6 +126,7 @@ static bool use_group(void)
         RLIndex now = RLStreamGroupAdd(group, members[i]);
         require(now == joined + 1 || (now == 0 && errno == ENOMEM && failures > 0));
         joined = now > 0 ? now : joined;
+        require(now == 0 || RLStreamGroupAdd(group, members[i]) == now); /* is a member already */
     }
     bool works = joined == 2;
     if (group != NULL) {

@@ -77,6 +77,10 @@ extension StreamGroupPointer {
     /// Adds a stream, unless it is a member already. Returns the number of members; 0 with errno if the stream is closed, or if out of
     /// memory. Any thread; call without a lock held.
     func add(_ stream: StreamPointer) -> Int {
+        KitLock.lock()
+        let countWithMember = find(stream) != nil ? pointee.count : 0
+        KitLock.unlock()
+        if countWithMember > 0 { return countWithMember }
         guard let memory = malloc(MemoryLayout<Membership>.stride) else { return 0 }
         let membership = memory.bindMemory(to: Membership.self, capacity: 1)
         membership.initialize(to: Membership(group: self, stream: stream))
