@@ -42,7 +42,7 @@ extension ServingLoops {
         }
     }
 
-    /// Calls `body` for each mode of a loop that the handle is in. Returns false if out of memory. The caller holds the object's lock.
+    /// Calls `body` for each mode of a loop that the handle is in. Returns false if out of memory. Any thread.
     static func forEachMode(_ loop: OpaquePointer, of handle: OpaquePointer?, _ body: (OpaquePointer) -> Void) -> Bool {
         guard let modes = RLRunLoopCopyAllModes(loop) else { return false }
         for index in 0..<RLArrayGetCount(modes) {
