@@ -6,12 +6,11 @@
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
  * signal: flag = 1               flag.exchange(1)                                       seq_cst   publish: flag; the loop's exchange(0)
- * signal: onlySlot               onlySlot.load()                                        seq_cst   publish: onlySlot; what fill stored before is seen
- * signal: set                    pendingSignals.load(): sets the bit of that slot       relaxed   see onlySlot; may be a later bitmap than the slot's
- * signal: only, if no slot       onlyRegistration.load(), then its slot and bitmap      seq_cst   publish: only
- * signal: shared++, if neither   SharedSignals.increment()                              seq_cst   look: shared
- * fill: bitmap, slot             expectSignals(in:), slot = ...                         relaxed   publish: onlySlot, only
- * publish: only, onlySlot        onlyRegistration.store(), onlySlot.store()             seq_cst   signal: each of them is a store here and a load there,
+ * signal: only                   onlyRegistration.load()                                seq_cst   publish: only; what fill stored before is seen
+ * signal: set                    its slot.load(), pendingSignals.load(): sets that bit  relaxed   see only; may be those of a later loop
+ * signal: shared++, if none      SharedSignals.increment()                              seq_cst   look: shared
+ * fill: bitmap, slot             expectSignals(in:), slot = ...                         relaxed   publish: only
+ * publish: only                  onlyRegistration.store()                               seq_cst   signal: only is a store here and a load there,
  * publish: flag -> set           flag.load(), then set the only bit, or shared++        seq_cst   and flag the other way round: one sees the other
  * look: bits = 0, flag = 0       pendingSignals.take; flag.exchange(0) of their sources seq_cst   signal: set, flag
  * look: shared != seen           SharedSignals.count, then all of the loop's sources    seq_cst   signal: shared++
@@ -40,21 +39,21 @@
 
 bit locked;
 bit flag;
-byte onlySlot = NO_SLOT, only = NONE;
+byte only = NONE;
 byte slot[2] = NO_SLOT, bitmap[2] = NOWHERE;            /* of a registration */
 bit bits[4];                      /* bitmap * 2 + slot */
 byte shared;
 byte inLoop[2] = NONE;          /* the registration that the source has in each loop. Guarded by the lock */
 
-/* The store buffer of the mover's CPU, for onlySlot only. The locks do not empty it, because they are plain stores. */
+/* The store buffer of the mover's CPU, for `only`. The locks do not empty it, because they are plain stores. */
 #ifdef MUTANT_PUBLISHES_BY_PLAIN_STORE
 chan buffer = [MOVES] of { byte };
 active proctype StoreBuffer() {
-end: do :: atomic { buffer?onlySlot } od
+end: do :: atomic { buffer?only } od
 }
-#define STORE_SLOT(p) buffer!p
+#define STORE_ONLY(s) buffer!s
 #else
-#define STORE_SLOT(p) onlySlot = p
+#define STORE_ONLY(s) only = s
 #endif
 
 inline count_shared() { shared++ }
@@ -70,15 +69,10 @@ inline set(registration, p) {
 }
 
 inline set_bits() {
-    p = onlySlot;
+    s = only;
     if
-    :: p != NO_SLOT -> set(INLINE, p)
-    :: else ->
-        s = only;
-        if
-        :: s != NONE -> p = slot[s]; set(s, p)
-        :: else -> count_shared()
-        fi
+    :: s != NONE -> p = slot[s]; set(s, p)
+    :: else -> count_shared()
     fi;
     p = 0; s = 0
 }
@@ -112,11 +106,7 @@ inline look_at_flag() {
 
 inline publish() {
     s = (inLoop[0] == NONE -> inLoop[1] : (inLoop[1] == NONE -> inLoop[0] : NONE));
-    only = s;
-    if
-    :: s == INLINE -> STORE_SLOT(slot[INLINE])
-    :: else       -> STORE_SLOT(NO_SLOT)
-    fi;
+    STORE_ONLY(s);
     look_at_flag();
     p = 0; s = 0
 }

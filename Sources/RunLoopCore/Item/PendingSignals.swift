@@ -63,16 +63,6 @@ struct PendingSignals: ~Copyable {
         return true
     }
 
-    /// The bits of the near slots, for a signaller to pass to `setNear`. Any thread, async-signal-safe.
-    var nearBitsForSetting: UInt64 { near.load(ordering: .sequentiallyConsistent) }
-
-    /// Sets the bit of a near slot unless it is among `bits`, the value of `nearBitsForSetting`. At most one atomic read-modify-write. Any
-    /// thread, async-signal-safe.
-    func setNear(_ slot: UInt32, besides bits: UInt64) {
-        let bit: UInt64 = 1 << UInt64(slot)
-        if bits & bit == 0 { _ = near.bitwiseOr(bit, ordering: .sequentiallyConsistent) }
-    }
-
     /// Sets the bit of a slot for which `allocate` has returned true. At most three atomic read-modify-writes. Any thread,
     /// async-signal-safe.
     func set(_ slot: Int) {
@@ -100,10 +90,7 @@ struct PendingSignals: ~Copyable {
     }
 
     /// Whether no bit is set. One load. Any thread.
-    var isEmpty: Bool { nearBits == 0 }
-
-    /// The bits of the near slots, and one bit that stands for all far ones; 0 if no bit is set. One load. Any thread.
-    var nearBits: UInt64 { near.load(ordering: .relaxed) }
+    var isEmpty: Bool { near.load(ordering: .relaxed) == 0 }
 
     /// Whether a bit other than that of this near slot is set; always true for a far slot. One load. Any thread.
     func isAnySet(besides slot: UInt32) -> Bool {

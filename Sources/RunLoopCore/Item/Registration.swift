@@ -20,12 +20,12 @@ struct SourceKey: HeapKey {
 /// this file uses these words, through accessors that check the kind of source in debug builds. The two kinds of source have separate
 /// slabs, so a late signaller or a late event never finds a word of the other kind.
 ///
-/// Guarded by the loop's lock, except for `pendingSignals`, `slot` and `onlySlot`, which signallers read without it.
+/// Guarded by the loop's lock, except for `pendingSignals` and `slot`, which signallers read without it.
 struct Registration: ~Copyable {
     /// This must be the first field: the heap of signalled sources identifies a registration by the address of its position.
     fileprivate var heapIndexOrGeneration: UInt32
     fileprivate let slotOrLastDispatch: Atomic<UInt32>
-    fileprivate let onlySlotOrWatch: Atomic<UInt32>
+    fileprivate let watchIndex: Atomic<UInt32>
     /// The source's `SourcePointer.hash`, computed when the source was added.
     var hash: UInt32
     /// The address of `RegistrationPointer.set`. The fields of an inline registration up to here are in the first cache line of its source.
@@ -40,7 +40,7 @@ struct Registration: ~Copyable {
     init() {
         heapIndexOrGeneration = IndexedHeap<SourceKey>.absent
         slotOrLastDispatch = Atomic(Registration.noSlot)
-        onlySlotOrWatch = Atomic(Registration.noSlot)
+        watchIndex = Atomic(Registration.noWatch)
         hash = 0
     }
 
@@ -48,7 +48,7 @@ struct Registration: ~Copyable {
     init(generation: UInt32) {
         heapIndexOrGeneration = generation
         slotOrLastDispatch = Atomic(0)
-        onlySlotOrWatch = Atomic(Registration.noWatch)
+        watchIndex = Atomic(Registration.noWatch)
         hash = 0
     }
 
@@ -120,7 +120,6 @@ extension RegistrationPointer {
         if !source.hasDescriptor {
             registration.pointee.heapIndexOrGeneration = IndexedHeap<SourceKey>.absent
             registration.slot = Registration.noSlot
-            registration.onlySlot = Registration.noSlot
         }
         registration.clear()
         return registration
@@ -197,13 +196,6 @@ extension RegistrationPointer {
         nonmutating set { pointee.slotOrLastDispatch.store(newValue, ordering: .relaxed) }
     }
 
-    /// In an inline registration: a copy of `slot` while the source is in this loop only, otherwise `noSlot`. Changed with the source's
-    /// lock held. Any thread.
-    var onlySlot: UInt32 {
-        get { pointee.onlySlotOrWatch.load(ordering: .sequentiallyConsistent) }
-        nonmutating set { pointee.onlySlotOrWatch.store(newValue, ordering: .sequentiallyConsistent) }
-    }
-
     /// The loop's bitmap. The inline registration of a source in no loop keeps that of its last loop; a client's new source has that of the
     /// loop of the thread that created it. nil if the source was never in a loop, nor expected in one. Any thread, async-signal-safe.
     var pendingSignals: UnsafePointer<PendingSignals>? {
@@ -218,18 +210,13 @@ extension RegistrationPointer {
 
     /// Makes the loop check the source. May be late: if the registration has passed to another source, a loop checks that one in vain. Any
     /// thread, async-signal-safe.
-    func setPending() { setPending(slot) }
-
-    /// Does what `setPending()` does, for a slot that is known already.
-    func setPending(_ slot: UInt32) {
+    func setPending() {
+        let slot = slot
         if let pendingSignals, slot != Registration.noSlot { pendingSignals.pointee.set(Int(slot)) } else { SharedSignals.increment() }
     }
 
     /// Calls `PendingSignals.setWithoutSlot` for the loop. Any thread, async-signal-safe.
     func setPendingWithoutSlot() { pendingSignals?.pointee.setWithoutSlot() }
-
-    /// Whether the loop has signals, of any source, that it has not taken yet. True if there is no loop. Any thread, async-signal-safe.
-    var loopHasPendingSignals: Bool { !(pendingSignals?.pointee.isEmpty ?? false) }
 }
 
 // The words of sources on descriptors, which are watched.
@@ -261,12 +248,12 @@ extension RegistrationPointer {
     var watch: Int? {
         get {
             assertWatched()
-            let index = pointee.onlySlotOrWatch.load(ordering: .relaxed)
+            let index = pointee.watchIndex.load(ordering: .relaxed)
             return index == Registration.noWatch ? nil : Int(index)
         }
         nonmutating set {
             assertWatched()
-            pointee.onlySlotOrWatch.store(newValue.map { UInt32($0) } ?? Registration.noWatch, ordering: .relaxed)
+            pointee.watchIndex.store(newValue.map { UInt32($0) } ?? Registration.noWatch, ordering: .relaxed)
         }
     }
 

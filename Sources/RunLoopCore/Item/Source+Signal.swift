@@ -8,39 +8,21 @@ extension SourcePointer {
     /// threads sees what the other one did. Any thread, async-signal-safe.
     @inline(__always)
     func signal() {
-        if RaceDetector.isWatching { signalWatched() } else { signalUnwatched() }
-    }
-
-    private func signalWatched() {
         RaceDetector.happensBefore(self)
-        signalUnwatched()
-    }
-
-    /// Signals the source without annotations for a race detector. On the usual path only the last statement may be a call, so that no
-    /// registers have to be saved.
-    @inline(__always)
-    private func signalUnwatched() {
         let isFirst = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent) == 0
-        let slot = inlineRegistration.onlySlot
-        guard slot < UInt32(PendingSignals.nearSlots), let pendingSignals = inlineRegistration.pendingSignals else {
-            return setPendingSlow(slot, isFirst: isFirst)
+        if let registration = onlyRegistration, case let slot = registration.slot, slot != Registration.noSlot,
+            let pendingSignals = registration.pendingSignals
+        {
+            if isFirst { noteSignalTime(isAlone: pendingSignals.pointee.isEmpty) }
+            pendingSignals.pointee.set(Int(slot))
+        } else {
+            setPendingWithoutSlot(isFirst: isFirst)
         }
-        let bits = pendingSignals.pointee.nearBitsForSetting
-        if isFirst {
-            if bits != 0 { return setPendingWithTime(slot) }
-            signalTime = 0
-        }
-        pendingSignals.pointee.setNear(slot, besides: bits)
     }
 
-    /// Stores the time of the signal, then sets the bit: sources of equal order are performed by the time of their first signal. Most
-    /// signals are alone when the loop takes them, and need no clock: see `RunLoopStorage.signalsTaken`.
-    private func setPendingWithTime(_ slot: UInt32) {
-        noteSignalTimeByClock()
-        inlineRegistration.setPending(slot)
-    }
-
-    private func noteSignalTimeByClock() { signalTime = Clock.now.nanoseconds }
+    /// Stores the time of the first signal, before the bit is set: sources of equal order are performed by that time. Most signals are alone
+    /// when the loop takes them, and need no clock: see `RunLoopStorage.signalsTaken`.
+    private func noteSignalTime(isAlone: Bool) { signalTime = isAlone ? 0 : Clock.now.nanoseconds }
 
     /// Does what `signal` does, but is not inlined.
     func signalSlow() { signal() }
@@ -51,22 +33,13 @@ extension SourcePointer {
         (UnsafeMutableRawPointer(self) + ItemHeader.positionOffset).assumingMemoryBound(to: Atomic<UInt32>.self)
     }
 
-    /// Does the work of `signal` for a source without a near slot. `isFirst`: whether the flag was not set before.
-    private func setPendingSlow(_ slot: UInt32, isFirst: Bool) {
-        if isFirst {
-            let isAlone = slot != Registration.noSlot && !inlineRegistration.loopHasPendingSignals
-            if isAlone { signalTime = 0 } else { noteSignalTimeByClock() }
-        }
-        if slot != Registration.noSlot {
-            inlineRegistration.setPending(slot)
-        } else if let registration = onlyRegistration {
-            registration.setPending()
-        } else {
-            // The source is in no loop, or in several. The count comes first, so that a loop that takes the bits also finds the count
-            // changed, and searches its sources.
-            SharedSignals.increment()
-            setPendingWithoutSlot()
-        }
+    /// Makes the loops check the flag of a source that is in no loop, in several, or in one where no slot was left.
+    @inline(never)
+    private func setPendingWithoutSlot(isFirst: Bool) {
+        if isFirst { noteSignalTime(isAlone: false) }
+        // The count comes first, so that a loop that takes the bits also finds the count changed, and searches its sources.
+        SharedSignals.increment()
+        markBitmaps()
     }
 
     /// Marks the bitmaps of the loops that this source is in, or was in last. Otherwise another source of such a loop, signalled later,
@@ -74,7 +47,7 @@ extension SourcePointer {
     ///
     /// A registration may leave the list in the meantime and join that of another source. Then one loop has a bit too many, and another may
     /// have none: a loop to which the source was just added, or which it is about to leave.
-    private func setPendingWithoutSlot() {
+    private func markBitmaps() {
         inlineRegistration.setPendingWithoutSlot()
         var next = registrations
         var left = Self.registrationsLookedAt
@@ -112,7 +85,6 @@ extension SourcePointer {
         let only = registrations.flatMap { $0.nextOfSource == nil ? $0 : nil }
         pointee.onlyRegistration.store(UInt(bitPattern: only), ordering: .sequentiallyConsistent)
         if hasDescriptor { return }
-        inlineRegistration.onlySlot = only == inlineRegistration ? inlineRegistration.slot : Registration.noSlot
         if isSignalled {
             if let only { only.setPending() } else { SharedSignals.increment() }
         }
