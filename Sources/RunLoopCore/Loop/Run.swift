@@ -232,7 +232,7 @@ extension RunLoopPointer {
         if !hasEverUsed(EverUsed.descriptors) { return false }
         if pointee.eventBatch.isEmpty {
             pointee.passesUnpolled = 0
-            let target = lockedInlined { self.target(mode) }
+            let target = locked { self.target(mode) }
             if !target.isNothing { pointee.eventBatch.wait(target, until: .distantPast, extent(mode)) }
         }
         return !pointee.eventBatch.isEmpty

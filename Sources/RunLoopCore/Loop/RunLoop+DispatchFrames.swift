@@ -52,9 +52,9 @@ extension RunLoopPointer {
     func releaseDeparted() {
         guard let departed = pointee.dispatchFrame.departed else { return }
         pointee.dispatchFrame = DispatchFrame()
-        unlockInlined()
+        unlock()
         departed.releaseInternal()
-        lockInlined()
+        lock()
     }
 
     /// The source on a descriptor that is being called; nil if there is none or it has left the loop. Loop thread only.

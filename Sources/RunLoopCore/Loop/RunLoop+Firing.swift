@@ -9,17 +9,17 @@ extension RunLoopPointer {
 
     /// Does the work of `fireDueTimers` for a loop that has ever had a timer.
     private func fireTimersThatAreDue(_ mode: ModePointer) -> Bool {
-        lockInlined()
+        lock()
         // A nested pass also fires, by date, the timers that were set during the outer passes, and leaves none of them to those.
         if pointee.timerPasses != 0 { restoreDeadlines(mode.pointee.sets) }
         guard let first = firstTimer(mode) else {
-            unlockInlined()
+            unlock()
             return false
         }
         let now = Clock.now.nanoseconds
         // If memory runs out, all due timers wait for the next pass, in their order.
         if first.key.deadline > now || !pointee.firing.reserveInlined(pointee.firing.count + 1) {
-            unlockInlined()
+            unlock()
             return false
         }
         pointee.minimumDeadline = Swift.max(pointee.minimumDeadline, now &+ 1)
@@ -34,7 +34,7 @@ extension RunLoopPointer {
             if pointee.minimumDeadline != now &+ 1 { restoreDeadlines(pointee.sets) }
             pointee.minimumDeadline = 0
         }
-        unlockInlined()
+        unlock()
         return true
     }
 
@@ -62,7 +62,7 @@ extension RunLoopPointer {
         if let detail, detail.pointee.context.retain != nil {
             callRetaining(timer, detail, info, repeats)
         } else {
-            unlockInlined()
+            unlock()
             RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.handle, info, callout)
             if !repeats && detail != nil { Self.invalidate(timer) }
         }
@@ -76,11 +76,11 @@ extension RunLoopPointer {
         timer.pointee.set.unsafelyUnwrapped.pointee.timers.removeSimple(timer)
         timer.item.state = .firing
         let (callout, info) = (timer.pointee.callout, timer.pointee.infoOrDetail)
-        unlockInlined()
+        unlock()
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.handle, info, callout)
-        lockInlined()
+        lock()
         guard timer.pointee.item.owner == threadContext, timer.item.state == .firing else {
-            unlockInlined()
+            unlock()
             return finishFiring(timer, 0, 0, isOver: true)
         }
         pointee.firing.truncate(to: pointee.firing.count - 1)
@@ -97,7 +97,7 @@ extension RunLoopPointer {
     private func callRetaining(_ timer: TimerPointer, _ detail: TimerDetailPointer, _ info: UnsafeMutableRawPointer?, _ repeats: Bool) {
         var context = detail.pointee.context
         context.info = info
-        unlockInlined()
+        unlock()
         if detail.pointee.retainedInfo == nil { detail.pointee.retainedInfo = context.retained() }
         let retained = detail.pointee.retainedInfo
         RUNLOOP_IS_CALLING_OUT_TO_A_TIMER_CALLBACK_FUNCTION(timer.handle, retained, timer.pointee.callout)
@@ -113,7 +113,7 @@ extension RunLoopPointer {
     /// owed.
     @inline(__always)
     private func finishFiring(_ timer: TimerPointer, _ date: Double, _ grid: UInt64, isOver: Bool) {
-        var owner = timer.item.lockInlined()
+        var owner = timer.item.lock()
         if owner == threadContext { pointee.firing.truncate(to: pointee.firing.count - 1) } else { owner = finishElsewhere(timer, owner) }
         timer.pointee.item.clear([.firing, .movedDuringCall])
         if timer.pointee.item.has(.valid) {
@@ -123,10 +123,10 @@ extension RunLoopPointer {
         let isDead = timer.item.releaseInternal()
         if owner == threadContext && !isDead && timer.detail?.pointee.owesRelease != true { return }
         let owed = timer.hasDetail ? timer.takeOwedRelease() : .empty
-        owner.unlockInlined()
+        owner.unlock()
         owed.released(owed.info)
         if isDead { timer.destroy() }
-        lockInlined()
+        lock()
     }
 
     /// Queues a timer that remains valid for its next date, in the loop that it is in. The caller holds the lock.

@@ -8,7 +8,7 @@ extension RunLoopPointer {
     /// last one sets the final interest. Costs a system call, when the loop next waits, only if the interest exceeds what is registered
     /// with epoll. O(number of loops the source is in). Any thread that has a loop; calls no user code.
     static func setInterest(of source: SourcePointer, _ events: () -> Events) {
-        let owner = source.item.lockInlined()
+        let owner = source.item.lock()
         setInterest(of: source, events(), owner)
     }
 
@@ -16,15 +16,15 @@ extension RunLoopPointer {
     private static func setInterest(of source: SourcePointer, _ now: Events, _ owner: ThreadContextPointer) {
         let before = source.interest
         if now != before { source.setInterest(now) }
-        guard !now.isSubset(of: before), let registration = source.registrations else { return owner.unlockInlined() }
+        guard !now.isSubset(of: before), let registration = source.registrations else { return owner.unlock() }
         if registration.nextOfSource == nil && registration.loop == owner {
             let loop = RunLoopPointer(owner)
             loop.updateInterest(of: registration)
-            owner.unlockInlined()
+            owner.unlock()
             loop.adjustSleep()
             return
         }
-        owner.unlockInlined()
+        owner.unlock()
         updateAllLoops(of: source)
     }
 

@@ -205,7 +205,7 @@ extension RunLoopPointer {
     /// libdispatch's main queue and is never empty, whether or not anything uses that queue; programs rely on it. Only a run nested in work
     /// of that queue can find such a mode empty.
     func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool {
-        lockedInlined { !hasItems(mode) && !hasFunctions(for: mode) } && !(asCF && neverEmpties(mode))
+        locked { !hasItems(mode) && !hasFunctions(for: mode) } && !(asCF && neverEmpties(mode))
     }
 
     /// Whether CF's names never find this mode empty: see `isEmpty(_:asCF:)`. Call without the lock held.

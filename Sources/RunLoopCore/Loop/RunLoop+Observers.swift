@@ -27,7 +27,7 @@ extension RunLoopPointer {
     /// Calls all observers of the activity that are in the mode when this begins. As in CFRunLoop, that includes observers that are removed
     /// in the meantime, but not those that are invalidated or are being called already.
     private func callObservers(_ mode: ModePointer, _ activity: Activity) {
-        lockInlined()
+        lock()
         let first = pointee.notifyingObservers.count
         for index in 0..<mode.pointee.observers.count {
             let observer = mode.pointee.observers[index]
@@ -39,27 +39,27 @@ extension RunLoopPointer {
         let last = pointee.notifyingObservers.count
         // Entries are accessed by index, since a nested run appends its own and truncates them again.
         for index in first..<last {
-            unlockInlined()
+            unlock()
             call(index, activity)
-            lockInlined()
+            lock()
         }
         pointee.notifyingObservers.truncate(to: first)
-        unlockInlined()
+        unlock()
     }
 
     /// Calls the observer with this index in `notifyingObservers`, if it is still valid, and releases the reference that kept it alive.
     private func call(_ index: Int, _ activity: Activity) {
         let observer = pointee.notifyingObservers[index].observer
-        var owner = observer.item.lockInlined()
+        var owner = observer.item.lock()
         if observer.pointee.item.has(.valid), !observer.pointee.item.has(.firing) {
             observer.pointee.item.set(.firing)
             pointee.notifyingObservers[index].state = .called
             let info = observer.pointee.context.info
-            owner.unlockInlined()
+            owner.unlock()
             RUNLOOP_IS_CALLING_OUT_TO_AN_OBSERVER_CALLBACK_FUNCTION(
                 observer.handle, activity.rawValue, info, observer.pointee.callout)
             if !observer.pointee.item.has(.repeats) { observer.invalidate() }
-            owner = observer.item.lockInlined()
+            owner = observer.item.lock()
             observer.pointee.item.clear([.firing, .movedDuringCall])
         }
         // The release below may call user code, which may end the thread.
@@ -219,7 +219,7 @@ extension ObserverPointer {
         let context = pointee.context
         pointee.owedRelease = nil
         // From here on, another thread may destroy the observer.
-        owner.unlockInlined()
+        owner.unlock()
         if let owed { context.released(owed) }
         if isDead { destroy() }
     }

@@ -58,10 +58,10 @@ extension RunLoopPointer {
     func expectMore() {
         // A run that does not return after a source handles several messages in one pass.
         if !pointee.activation.returnsAfterSource { return }
-        lockInlined()
+        lock()
         pointee.knownReady.tag = pointee.dispatchFrame.source?.eventTag ?? 0
         pointee.knownReady.mode = pointee.activation.mode
-        unlockInlined()
+        unlock()
     }
 
     /// Begins a batch with the event of the source that is known to be ready, if that may be called now. Returns true if so. Loop thread
@@ -85,9 +85,9 @@ extension RunLoopPointer {
     /// Whether an internal source that is being called may handle its next message without a pass. Reads the clock if the run or a timer
     /// has a deadline. O(number of sets of the mode). Loop thread only; call without the lock held. Calls no user code.
     func mayContinue(_ source: SourcePointer) -> Bool {
-        lockInlined()
+        lock()
         let work = otherWork(besides: source)
-        unlockInlined()
+        unlock()
         return work == .none
     }
 

@@ -137,7 +137,7 @@ extension RunLoopPointer {
     /// Loop thread only; calls user code.
     @inline(__always)
     func performFunctions(_ mode: ModePointer) -> Bool {
-        let mayWait = !inbox.isEmpty || (hasEverUsed(EverUsed.heldFunctions) && lockedInlined { mayHaveHeld(mode) })
+        let mayWait = !inbox.isEmpty || (hasEverUsed(EverUsed.heldFunctions) && locked { mayHaveHeld(mode) })
         return mayWait && performWaitingFunctions(mode)
     }
 
@@ -145,9 +145,9 @@ extension RunLoopPointer {
     private func performWaitingFunctions(_ mode: ModePointer) -> Bool {
         var requests = PlainList<PerformRequest>()
         var called = false
-        lockInlined()
+        lock()
         guard pointee.batches.reserve(pointee.batches.count + 1) else {
-            unlockInlined()
+            unlock()
             // Memory ran out. The requests in the inbox need this wake-up, as no posting thread wakes the loop for them again.
             wakeUp()
             return false
@@ -174,14 +174,14 @@ extension RunLoopPointer {
                 pointee.modeWithoutHeld = nil
                 putBack(&requests, after: batch, from: start)
                 pointee.longQueueMode = mode
-                unlockInlined()
+                unlock()
                 wakeUp()
                 return called
             }
             requests.truncate(to: batch.kept)
         }
         putBack(&requests, taken: count - start)
-        unlockInlined()
+        unlock()
         // No posting thread wakes the loop again for requests that were left in the inbox. If the inbox was empty when this batch began,
         // the next post wakes the loop.
         if leavesRequests { wakeUp() }

@@ -14,14 +14,14 @@ extension RunLoopPointer {
 
     /// Dispatches the next fetched event that leads to a call. Returns false if none does. Call without the lock held.
     private func dispatchFetched(_ mode: ModePointer) -> Bool {
-        lockInlined()
+        lock()
         if pointee.eventBatch.isFresh {
             if pointee.orderedRegistrations > 0 { sortEvents(mode) }
             if let left = pointee.eventBatch.begin({ isNext($0, mode) }), left <= 1 { beginLast(mode, left) }
         }
         let isNested = !pointee.dispatchFrame.isNone
         if isNested && !pointee.outerDispatchFrames.append(pointee.dispatchFrame) {
-            unlockInlined()
+            unlock()
             return false
         }
         pointee.dispatchFrame = DispatchFrame()
@@ -31,7 +31,7 @@ extension RunLoopPointer {
         if pointee.eventBatch.isEmpty && pointee.eventBatch.number == batch && !pointee.eventBatch.isSingle { endRound(mode) }
         pointee.dispatchFrame = DispatchFrame()
         if isNested { popDispatchFrame() }
-        unlockInlined()
+        unlock()
         return dispatched
     }
 

@@ -55,7 +55,7 @@ extension RunLoopPointer {
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
         if pointee.pendingSignals.isEmpty && !pointee.mayHaveQueued && SharedSignals.count == pointee.sharedSignalsSeen { return false }
         var handled = false
-        lockInlined()
+        lock()
         if let source = takeSignals(mode) {
             let entry = BatchEntry(source, retain(source))
             let index = pointee.signalledBatch.count
@@ -67,7 +67,7 @@ extension RunLoopPointer {
             if !handled { handled = performQueue(mode, onlyOne: onlyOne) }
             pointee.mayHaveQueued = queuedCount(pointee.sets) != 0
         }
-        unlockInlined()
+        unlock()
         return handled
     }
 
@@ -229,11 +229,11 @@ extension RunLoopPointer {
     /// Calls the perform function of a source, if it has one. The caller holds the lock, which is released during the call.
     @inline(__always)
     func callPerform(_ source: SourcePointer) {
-        unlockInlined()
+        unlock()
         if let perform = source.pointee.function.perform {
             RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(source.pointee.info, perform)
         }
-        lockInlined()
+        lock()
     }
 
     /// Clears the flag `performedNothing` and returns false: such a source does not count as handled.

@@ -229,14 +229,7 @@ extension RunLoopPointer {
         return PerformInboxPointer(mutating: address)
     }
 
-    /// Locks the loop's context: see `ThreadContextPointer.lockInlined`.
-    @inline(__always)
-    func lockInlined() { threadContext.lockInlined() }
-    /// Unlocks. Called by the thread that called `lockInlined`.
-    @inline(__always)
-    func unlockInlined() { threadContext.unlockInlined() }
-
-    /// Locks like `lockInlined`, but is not inlined: for everything but hot paths.
+    /// Locks the loop's context: see `ThreadContextPointer.lock`.
     func lock() { threadContext.lock() }
     /// Unlocks. Called by the thread that called `lock`.
     func unlock() { threadContext.unlock() }
@@ -257,14 +250,6 @@ extension RunLoopPointer {
     /// Records that the loop has work of this kind, of `EverUsed`. The caller holds the lock.
     func noteUse(of kind: UInt32) {
         if !hasEverUsed(kind) { pointee.everUsed.store(pointee.everUsed.load(ordering: .relaxed) | kind, ordering: .relaxed) }
-    }
-
-    /// Calls `body` with the lock held. Lock and unlock are inlined, for hot paths.
-    func lockedInlined<Result>(_ body: () -> Result) -> Result {
-        lockInlined()
-        let result = body()
-        unlockInlined()
-        return result
     }
 
     /// RLRunLoopWakeUp. One atomic exchange; one system call if the loop sleeps. Any thread, async-signal-safe.

@@ -146,19 +146,15 @@ typealias ItemPointer = UnsafeMutablePointer<ItemHeader>
 extension ItemPointer {
     /// Locks the item's owner and returns it. The caller has a reference of either kind. The owner may change until its lock is held, so it
     /// is compared again after locking. Any thread.
-    @inline(__always)
-    func lockInlined() -> ThreadContextPointer {
+    @inline(never)
+    func lock() -> ThreadContextPointer {
         while true {
             let owner = pointee.owner
-            owner.lockInlined()
+            owner.lock()
             if pointee.owner == owner { return owner }
             owner.unlock()
         }
     }
-
-    /// Like `lockInlined`, but not inlined: for everything but hot paths.
-    @inline(never)
-    func lock() -> ThreadContextPointer { lockInlined() }
 
     /// Locks the item's owner and the context of a loop, which may be the same one, and returns the owner. Unlock with `unlockBoth`. The
     /// lower address is always locked first, so that no two threads wait for each other. Any thread.
@@ -208,9 +204,9 @@ extension ItemPointer {
     @inline(__always)
     func release() -> ReleaseOutcome {
         if pointee.object.releaseUnlessLast() { return .alive }
-        let owner = lockInlined()
+        let owner = lock()
         let outcome = releaseLocked()
-        owner.unlockInlined()
+        owner.unlock()
         return outcome
     }
 

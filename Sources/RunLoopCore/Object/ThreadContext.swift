@@ -62,15 +62,11 @@ extension ThreadContextPointer {
     static var current: ThreadContextPointer? { Thread.slot?.assumingMemoryBound(to: ThreadContext.self) }
 
     /// Locks the context. Any thread: one plain store and one load on the context's own thread, a membarrier(2) on another.
-    @inline(__always)
-    func lockInlined() {
+    @inline(never)
+    func lock() {
         if !isCurrent || !pointee.lock.tryLock() { lockSlow() }
         pointee.lock.noteLock()
     }
-
-    /// Like `lockInlined`, but not inlined: for everything but hot paths.
-    @inline(never)
-    func lock() { lockInlined() }
 
     /// Begins a fast path: locks the calling thread's context and returns it. Returns nil if the thread has none, or if another thread
     /// holds the lock or is about to. A failed attempt leaves its store `inside = 1` in the lock (see `OwnerLock`), as a successful one
@@ -93,7 +89,7 @@ extension ThreadContextPointer {
     @inline(never)
     static func stepOut() { current?.pointee.lock.stepOut() }
 
-    /// Like `lockInlined`, for a context that is known to be the calling thread's.
+    /// Like `lock`, for a context that is known to be the calling thread's.
     func lockAsOwner() {
         if !pointee.lock.tryLock() { lockSlow() }
         pointee.lock.noteLock()
@@ -112,16 +108,12 @@ extension ThreadContextPointer {
     /// Unlocks the context that `lockBeforeFork` locked, in the parent and in the child of fork().
     func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: isCurrent) }
 
-    /// Unlocks the context that `lock` or `lockInlined` locked. Called by the thread that holds the lock.
-    @inline(__always)
-    func unlockInlined() {
+    /// Unlocks the context that `lock` locked. Called by the thread that holds the lock.
+    @inline(never)
+    func unlock() {
         pointee.lock.noteUnlock()
         if !isCurrent || !pointee.lock.tryUnlock() { unlockSlow() }
     }
-
-    /// Like `unlockInlined`, but not inlined: for everything but hot paths.
-    @inline(never)
-    func unlock() { unlockInlined() }
 
     /// Whether this is the calling thread's context.
     var isCurrent: Bool { Thread.has(UnsafeMutableRawPointer(self)) }
