@@ -75,7 +75,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     }
 
     /// Inserts an element. Returns false if out of memory (see `reserve`). O(log n), O(1) on average for random keys.
-    @inline(__always)
+    @inline(never)
     mutating func insert(_ key: Key, _ position: Position) -> Bool {
         if count == capacity && !reserve(count + 1) { return false }
         insertReserved(key, position)
@@ -92,7 +92,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
 
     /// Removes an element, which must be in this heap, and sets its position to `absent`. O(log n), O(1) on average for an element at a
     /// random position.
-    @inline(__always)
+    @inline(never)
     mutating func remove(_ position: Position) {
         let index = Int(position.pointee)
         invariant(index < count)
@@ -111,19 +111,11 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     }
 
     /// Changes the key of an element that is in the heap and moves the element accordingly. O(log n).
-    @inline(__always)
+    @inline(never)
     mutating func update(_ position: Position, to key: Key) {
         invariant(Int(position.pointee) < count)
         place(Entry(key: key, position: position), at: Int(position.pointee))
     }
-
-    /// Like `insert`, for callers that use it rarely: compiled once for each kind of key.
-    @inline(never)
-    mutating func insertSlow(_ key: Key, _ position: Position) -> Bool { insert(key, position) }
-    /// Like `remove`, for callers that use it rarely: compiled once for each kind of key.
-    mutating func removeSlow(_ position: Position) { remove(position) }
-    /// Like `update`, for callers that use it rarely: compiled once for each kind of key.
-    mutating func updateSlow(_ position: Position, to key: Key) { update(position, to: key) }
 
     /// Stores an element where it belongs, beginning the search at a free index.
     @inline(__always)

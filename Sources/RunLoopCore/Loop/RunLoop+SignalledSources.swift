@@ -157,7 +157,7 @@ extension RunLoopPointer {
         if source.signalTime == 0 { source.signalTime = pointee.signalsTaken }
         if registration.isQueued {
             // A nested run may have taken the earlier signal; this one has a different time.
-            set.pointee.signalled.updateSlow(registration.position, to: registration.key)
+            set.pointee.signalled.update(registration.position, to: registration.key)
         } else {
             _ = set.pointee.signalled.insert(registration.key, registration.position)
         }
@@ -179,7 +179,7 @@ extension RunLoopPointer {
                 bestSet = set
             }
         }
-        if let best { bestSet.unsafelyUnwrapped.pointee.signalled.removeSlow(best.position) }
+        if let best { bestSet.unsafelyUnwrapped.pointee.signalled.remove(best.position) }
         return best
     }
 
@@ -202,7 +202,7 @@ extension RunLoopPointer {
             _ = pointee.signalledBatch.append(BatchEntry(source, retain(source)))
         }
         for index in 0..<registrations.count {
-            _ = registrations[index].set.unsafelyUnwrapped.pointee.signalled.insertSlow(
+            _ = registrations[index].set.unsafelyUnwrapped.pointee.signalled.insert(
                 registrations[index].key, registrations[index].position)
         }
         return true

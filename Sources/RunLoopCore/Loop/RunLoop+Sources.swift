@@ -103,8 +103,8 @@ extension RunLoopPointer {
         if registration.source.hasDescriptor {
             if registration.isWatched { pointee.mustRevisitWatches = true }
         } else if registration.isQueued {
-            old.pointee.signalled.removeSlow(registration.position)
-            _ = new.pointee.signalled.insertSlow(registration.key, registration.position)
+            old.pointee.signalled.remove(registration.position)
+            _ = new.pointee.signalled.insert(registration.key, registration.position)
         }
     }
 
@@ -190,7 +190,7 @@ extension RunLoopPointer {
         if source.hasDescriptor {
             if registration.isWatched { unwatch(registration) }
         } else if registration.isQueued {
-            set.pointee.signalled.removeSlow(registration.position)
+            set.pointee.signalled.remove(registration.position)
         }
         unlink(registration, from: source)
         pointee.registrations.remove(registration)
