@@ -52,11 +52,7 @@ extension RunLoopPointer {
 
     /// Returns what a mode argument means. `make`: whether to create a mode that does not exist.
     @inline(never)
-    func choose(_ name: StringPointer, make: Bool) -> ModeChoice { chooseInlined(name, make: make) }
-
-    /// Does what `choose` does, inlined for hot paths.
-    @inline(__always)
-    func chooseInlined(_ name: StringPointer, make: Bool) -> ModeChoice {
+    func choose(_ name: StringPointer, make: Bool) -> ModeChoice {
         if pointee.modes.count > 1, let first = pointee.modes[1], first.pointee.name == name { return .mode(first) }
         if name.isCommonModes { return .common }
         guard let mode = make ? ensureListedMode(named: name) : mode(named: name) else { return .none }
