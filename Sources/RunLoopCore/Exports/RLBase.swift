@@ -6,7 +6,7 @@ import Synchronization
 
 @implementation @c
 public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
-    guard anyKindInlined(object, "RLRetain") != nil, let object else { return nil }
+    guard anyKind(object, "RLRetain") != nil, let object else { return nil }
     Handle.header(object).pointee.retainInlined()
     return object
 }
@@ -21,7 +21,7 @@ public func RLRelease(_ object: UnsafeRawPointer?) {
 
 @inline(never)
 private func release(_ object: UnsafeRawPointer?) {
-    guard let kind = anyKindInlined(object, "RLRelease"), let object else { return }
+    guard let kind = anyKind(object, "RLRelease"), let object else { return }
     switch kind {
     case .string: (Handle.storage(object) as StringPointer).release()
     case .data: (Handle.storage(object) as DataPointer).release()
@@ -34,7 +34,7 @@ private func release(_ object: UnsafeRawPointer?) {
         if !(Handle.storage(object) as RunLoopPointer).release() { reportOverRelease() }
     case .timer:
         let timer: TimerPointer = Handle.storage(object)
-        if releaseItemInlined(timer.item) { timer.destroy() }
+        if releaseItem(timer.item) { timer.destroy() }
     case .source:
         let source: SourcePointer = Handle.storage(object)
         if releaseItem(source.item) { source.destroy() }
@@ -50,8 +50,7 @@ private func release(_ object: UnsafeRawPointer?) {
     }
 }
 
-@inline(__always)
-private func releaseItemInlined(_ item: ItemPointer) -> Bool {
+private func releaseItem(_ item: ItemPointer) -> Bool {
     switch item.release() {
     case .alive: return false
     case .dead: return true
@@ -60,9 +59,6 @@ private func releaseItemInlined(_ item: ItemPointer) -> Bool {
         return false
     }
 }
-
-/// Does what `releaseItemInlined` does, out of line: for sources and observers, which are released less often than timers.
-private func releaseItem(_ item: ItemPointer) -> Bool { releaseItemInlined(item) }
 
 @inline(never)
 private func reportNull() { _ = anyKind(nil, "RLRelease") }
@@ -75,13 +71,6 @@ private func anyKind(_ object: UnsafeRawPointer?, _ function: Name, _ parameter:
     if let kind = Handle.kind(of: object) { return kind }
     Misuse.report(function, parameter, expected: "an object", got: object)
     return nil
-}
-
-/// Like `anyKind`, for hot paths: only the failing case calls a function, which determines the kind again and reports.
-@inline(__always)
-private func anyKindInlined(_ object: UnsafeRawPointer?, _ function: Name) -> Kind? {
-    if let kind = Handle.kind(of: object) { return kind }
-    return anyKind(object, function)
 }
 
 @implementation @c
