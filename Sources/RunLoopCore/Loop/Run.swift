@@ -161,7 +161,7 @@ extension RunLoopPointer {
         unlock()
         if outer.depth == 0 {
             // If a callback has prepared the loop for a host, the host has not been notified of the restored stop.
-            if ended.stopOfOuter != 0 && hasWatchTrouble(WatchTrouble.hostWaits) { wakeUpSlow() }
+            if ended.stopOfOuter != 0 && hasWatchTrouble(WatchTrouble.hostWaits) { wakeUp() }
             return pointee.timerSlack.restore()
         }
         if ended.tookWake || ended.stopOfOuter != 0 { wakeUp() }

@@ -71,7 +71,7 @@ extension RunLoopPointer {
         }
         dropSignals()
         // If a run is in progress, `prepareGuest` may have consumed a wake-up that was meant for it.
-        if pointee.activation.depth > 0 { wakeUpSlow() }
+        if pointee.activation.depth > 0 { wakeUp() }
     }
 
     /// Takes the wake word back at the beginning of a pass if the host may be waiting. The host has to dispatch before it can wait again.

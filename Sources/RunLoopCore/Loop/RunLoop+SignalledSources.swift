@@ -85,7 +85,7 @@ extension RunLoopPointer {
         while !handled {
             // If memory runs out, the sources stay queued, and the wake-up starts the next pass.
             if !pointee.signalledBatch.reserve(first + 1) {
-                wakeUpSlow()
+                wakeUp()
                 break
             }
             guard let source = takeFirst(mode)?.source else { break }

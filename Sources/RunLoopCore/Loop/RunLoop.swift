@@ -253,17 +253,13 @@ extension RunLoopPointer {
     }
 
     /// RLRunLoopWakeUp. One atomic exchange; one system call if the loop sleeps. Any thread, async-signal-safe.
-    @inline(__always)
     func wakeUp() { pointee.wake.wakeUp() }
-    /// Wakes the loop like `wakeUp`, but is not inlined.
-    @inline(never)
-    func wakeUpSlow() { wakeUp() }
 
     /// RLRunLoopStop: makes the innermost activation return at the end of its pass. Any thread, async-signal-safe.
     func requestStop() {
         RaceDetector.happensBefore(pointee.stop)
         pointee.stop.store(1, ordering: .releasing)
-        wakeUpSlow()
+        wakeUp()
     }
 
     /// Makes the loop recompute how long it may sleep if `deadline` is earlier than its current limit. Any thread; call after the change,

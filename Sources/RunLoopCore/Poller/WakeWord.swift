@@ -39,7 +39,7 @@ struct WakeWord: ~Copyable {
 
     /// Makes the loop begin another pass, immediately if it sleeps. One atomic exchange, and one system call if the loop sleeps. Any
     /// thread.
-    @inline(__always)
+    @inline(never)
     func wakeUp() {
         RaceDetector.happensBefore(word)
         let before = word.exchange(Self.pending, ordering: .acquiringAndReleasing)

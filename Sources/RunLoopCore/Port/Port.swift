@@ -115,7 +115,7 @@ extension PortPointer {
         let message = PortMessagePointer.create(threadContext, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
         if message == nil {
             portSource.pointee.source?.signalSlow()
-            RunLoopPointer(threadContext).wakeUpSlow()
+            RunLoopPointer(threadContext).wakeUp()
         }
         return message
     }

@@ -94,8 +94,8 @@ extension PortSourcePointer {
                 attachment.mode.retain()
             } else {
                 pointee.needsResync.store(1, ordering: .relaxed)
-                queue.signalLocked()?.wakeUpSlow()
-                attachment.loop.wakeUpSlow()
+                queue.signalLocked()?.wakeUp()
+                attachment.loop.wakeUp()
             }
         }
         queue.unlockSenders()
@@ -204,7 +204,7 @@ extension PortQueuePointer {
         guard let portSource = pointee.portSource, let source = portSource.pointee.source else { return nil }
         source.signal()
         if portSource.pointee.attachments.count == 1 { return portSource.pointee.attachments[0].loop }
-        for index in 0..<portSource.pointee.attachments.count { portSource.pointee.attachments[index].loop.wakeUpSlow() }
+        for index in 0..<portSource.pointee.attachments.count { portSource.pointee.attachments[index].loop.wakeUp() }
         return nil
     }
 
@@ -215,7 +215,7 @@ extension PortQueuePointer {
         pointee.portSource?.pointee.needsResync.store(1, ordering: .relaxed)
         let wake = signalLocked()
         unlockSenders()
-        wake?.wakeUpSlow()
+        wake?.wakeUp()
     }
 
     /// Takes the next message out; nil if there is none. If there was one, signals the source again, since the loop has consumed its signal
