@@ -48,14 +48,11 @@ extension RunLoopPointer {
     /// Takes events until one leads to a call. Returns true if one did. The caller holds the lock, which is released during calls.
     @inline(__always)
     private func dispatchEvents(_ mode: ModePointer) -> Bool {
-        if mode.pointee.sets.count == 0 { return false }
-        // Most sources of a mode are in the same set.
-        let set = mode.pointee.sets[0]
         while let event = pointee.eventBatch.take() {
             prefetchNext()
             if pointee.eventBatch.isTurn { noteTurn(event.tag, mode) }
             if event.tag & 1 != 0, let source = SourcePointer(eventTag: event.tag) {
-                if !dispatchSource(source, event.tag, event.events, mode, set) { continue }
+                if !dispatchSource(source, event.tag, event.events, mode) { continue }
             } else if event.tag & 1 == 0, let index = pointee.poller.index(ofTag: event.tag) {
                 if !dispatchWatch(index, event.events, mode) { continue }
             } else if event.tag == Poller.alwaysReadyTag {
@@ -91,14 +88,14 @@ extension RunLoopPointer {
     /// Calls the source of an event if it is in the mode and interested in what is ready. Returns whether the event was handled; if not,
     /// `disarm` follows. The caller holds the lock, which is released during the call.
     @inline(__always)
-    private func dispatchSource(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer, _ set: ModeSetPointer)
+    private func dispatchSource(_ source: SourcePointer, _ tag: UInt64, _ events: Events, _ mode: ModePointer)
         -> Bool
     {
         if events.isBareHangUp && isUnconnected(source.inlineRegistration.watch.unsafelyUnwrapped) { return false }
         let sourceSet = source.inlineRegistration.set.unsafelyUnwrapped
         let flags = source.pointee.item.flags
         var outcome = DispatchResult.unwanted
-        if sourceSet != set && !containsInlined(sourceSet, .mode(mode)) {
+        if !containsInlined(sourceSet, .mode(mode)) {
         } else if !flags.contains(.isInternal) {
             if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return callClient(source) }
         } else {
