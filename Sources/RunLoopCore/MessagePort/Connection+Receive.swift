@@ -110,9 +110,9 @@ extension ConnectionPointer {
         while true {
             guard let buffer = DataPointer.receivingMemory(reception.threadContext) else { return false }
             var passed: Int32 = -1
-            pointee.mutex.lockInlined()
+            pointee.mutex.lock()
             let progress = mayReceive(reception.isAhead) ? takeNext(buffer, &passed, &reception) : .nothing
-            pointee.mutex.unlockInlined()
+            pointee.mutex.unlock()
             if progress == .complete { return true }
             if passed >= 0 {
                 // Either the file of a ring, which has been mapped, or a descriptor that the peer must not send.

@@ -86,7 +86,7 @@ extension ConnectionPointer {
         var head = frame.head
         if data != nil { head.2 = Frame.PayloadLocation.inline.rawValue }
         head.6 = UInt64(count)
-        pointee.mutex.lockInlined()
+        pointee.mutex.lock()
         var outcome = PacketSocket.Sent.gone
         if pointee.isOpen && pointee.sendQueue.isEmpty {
             outcome = PacketSocket.send(pointee.fd, &head, Frame.headSize, data?.bytes, count, passing: -1)
@@ -94,7 +94,7 @@ extension ConnectionPointer {
         } else if pointee.isOpen {
             outcome = .full
         }
-        pointee.mutex.unlockInlined()
+        pointee.mutex.unlock()
         return outcome
     }
 

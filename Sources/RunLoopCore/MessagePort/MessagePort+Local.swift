@@ -95,7 +95,7 @@ extension MessagePortPointer {
     /// ends the call.
     @inline(__always)
     func beginCall(_ request: RequestPointer) -> ClientContext? {
-        pointee.mutex.lockInlined()
+        pointee.mutex.lock()
         var context: ClientContext?
         if pointee.isValid {
             pointee.runningCalls += 1
@@ -104,18 +104,18 @@ extension MessagePortPointer {
             pointee.requestsInProgress = request
             context = pointee.context
         }
-        pointee.mutex.unlockInlined()
+        pointee.mutex.unlock()
         return context
     }
 
     /// Ends a call of the port's callback with a request. Call without a lock held; may call user code.
     @inline(__always)
     func endCallInlined(_ request: RequestPointer) {
-        pointee.mutex.lockInlined()
+        pointee.mutex.lock()
         removeInProgress(request)
         let isLast = pointee.runningCalls <= 1 && !pointee.isValid
         if !isLast { pointee.runningCalls -= 1 }
-        pointee.mutex.unlockInlined()
+        pointee.mutex.unlock()
         if isLast { endCall() }
     }
 

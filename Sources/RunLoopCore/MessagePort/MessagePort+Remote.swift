@@ -137,7 +137,7 @@ extension MessagePortPointer {
         guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return nil }
         retainInternal()
         let pending = memory.assumingMemoryBound(to: PendingRequest.self)
-        pointee.mutex.lockInlined()
+        pointee.mutex.lock()
         var known = existingReplySource(loop, mode)
         if known == nil {
             unlock()
@@ -147,7 +147,7 @@ extension MessagePortPointer {
         if let replySource = known {
             pending.initialize(to: PendingRequest(replySource: replySource, callout, info))
             if enqueueLocked(pending) {
-                pointee.mutex.unlockInlined()
+                pointee.mutex.unlock()
                 if Probe.isSet { report(.sent, .messagePort, pending.pointee.id) }
                 return pending
             }

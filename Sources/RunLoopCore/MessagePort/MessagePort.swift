@@ -292,10 +292,10 @@ extension UnsafeMutablePointer where Pointee: Locked & ~Copyable {
 
     /// Takes the mutex. Any thread.
     @inline(never)
-    func lock() { pointee.mutex.lockInlined() }
+    func lock() { pointee.mutex.lock() }
     /// Releases the mutex. Only the thread that took it.
     @inline(never)
-    func unlock() { pointee.mutex.unlockInlined() }
+    func unlock() { pointee.mutex.unlock() }
 
     /// Runs `body` under the mutex. Any thread.
     func locked<Result>(_ body: () -> Result) -> Result {

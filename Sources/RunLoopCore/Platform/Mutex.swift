@@ -11,28 +11,6 @@ struct Mutex: ~Copyable {
 
     init() { word = Atomic(0) }
 
-    /// Locks the mutex, for hot paths. O(1). Any thread.
-    @inline(__always)
-    func lockInlined() {
-        if Thread.isAlone && word.load(ordering: .relaxed) == 0 {
-            word.store(1, ordering: .relaxed)
-            RaceDetector.noteLock(word)
-        } else {
-            lock()
-        }
-    }
-
-    /// Unlocks the mutex, for hot paths. O(1). Called by the thread that holds it.
-    @inline(__always)
-    func unlockInlined() {
-        if Thread.isAlone {
-            RaceDetector.noteUnlock(word)
-            word.store(0, ordering: .relaxed)
-        } else {
-            unlock()
-        }
-    }
-
     /// Locks the mutex. O(1). Any thread.
     @inline(never)
     func lock() {
