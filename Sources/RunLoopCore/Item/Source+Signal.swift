@@ -6,7 +6,7 @@ extension SourcePointer {
     /// RLRunLoopSourceSignal: sets the flag, then the bit that makes the loop check the flag. A thread that adds the source to a loop
     /// publishes the registration first, then checks the flag. All four operations are sequentially consistent, so at least one of the two
     /// threads sees what the other one did. Any thread, async-signal-safe.
-    @inline(__always)
+    @inline(never)
     func signal() {
         RaceDetector.happensBefore(self)
         let isFirst = signalFlag.pointee.exchange(1, ordering: .sequentiallyConsistent) == 0
@@ -23,9 +23,6 @@ extension SourcePointer {
     /// Stores the time of the first signal, before the bit is set: sources of equal order are performed by that time. Most signals are alone
     /// when the loop takes them, and need no clock: see `RunLoopStorage.signalsTaken`.
     private func noteSignalTime(isAlone: Bool) { signalTime = isAlone ? 0 : Clock.now.nanoseconds }
-
-    /// Does what `signal` does, but is not inlined.
-    func signalSlow() { signal() }
 
     /// 1 from `signal` until a loop takes the signal, just before it performs the source. Stored in the header, in the field that timers
     /// use for their heap index, because that cache line is read anyway. Any thread.

@@ -114,7 +114,7 @@ extension PortPointer {
     private func emptyMessage(_ portSource: PortSourcePointer, _ threadContext: ThreadContextPointer) -> PortMessagePointer? {
         let message = PortMessagePointer.create(threadContext, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
         if message == nil {
-            portSource.pointee.source?.signalSlow()
+            portSource.pointee.source?.signal()
             RunLoopPointer(threadContext).wakeUp()
         }
         return message

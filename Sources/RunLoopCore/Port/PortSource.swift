@@ -156,7 +156,7 @@ extension PortQueuePointer {
         let isNew = other == nil && isOpenLocked
         if isNew {
             pointee.portSource = new
-            if isSignalled { source.signalSlow() }
+            if isSignalled { source.signal() }
         }
         unlockSenders()
         if isNew { return source }
