@@ -201,7 +201,7 @@ extension MessagePortPointer {
         cancelTimer(pending)
         // Only set if the thread has ended while sending the request.
         pending.pointee.connection?.release()
-        pending.pointee.reply?.releaseSlow()
+        pending.pointee.reply?.release()
         pending.deinitialize(count: 1)
         PendingRequest.slab.deallocate(pending)
     }

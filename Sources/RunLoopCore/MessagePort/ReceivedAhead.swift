@@ -87,7 +87,7 @@ struct ReceivedAhead: ~Copyable {
 
     /// Releases and removes all packets.
     mutating func removeAll() {
-        for index in next..<packets.count { packets[index].data?.releaseSlow() }
+        for index in next..<packets.count { packets[index].data?.release() }
         packets.removeAll()
         next = 0
         count(-bytes)

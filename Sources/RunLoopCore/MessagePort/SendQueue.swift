@@ -52,17 +52,11 @@ struct SendQueue: ~Copyable {
     /// Removes and releases the first `count` frames.
     fileprivate mutating func removeFirst(_ count: Int) {
         guard count > 0, let elements = frames.elements else { return }
-        for index in 0..<count { elements[index].data?.releaseSlow() }
+        for index in 0..<count { elements[index].data?.release() }
         memmove(elements, elements + count, (frames.count - count) * MemoryLayout<OutgoingFrame>.stride)
         frames.truncate(to: frames.count - count)
         ticket &+= UInt32(truncatingIfNeeded: count)
     }
-}
-
-extension DataPointer {
-    /// `release`, not inlined: for all but hot paths.
-    @inline(never)
-    func releaseSlow() { release() }
 }
 
 extension ConnectionPointer {
@@ -88,7 +82,7 @@ extension ConnectionPointer {
         waiting.data = outgoing.data?.lastingCopy()
         if (waiting.data == nil) != (outgoing.data == nil) { return false }
         if !pointee.sendQueue.frames.append(waiting) {
-            waiting.data?.releaseSlow()
+            waiting.data?.release()
             return false
         }
         set(.hasBacklog, to: .hasBacklog)

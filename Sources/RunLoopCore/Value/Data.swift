@@ -131,6 +131,7 @@ extension DataPointer {
     }
 
     /// Releases a reference. The last one frees the object and its bytes, unless these are `noCopy`. Any thread.
+    @inline(never)
     func release() {
         guard pointee.header.releaseInlined() else { return }
         pointee.header.tag = 0
