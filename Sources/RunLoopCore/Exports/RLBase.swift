@@ -7,7 +7,7 @@ import Synchronization
 @implementation @c
 public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
     guard anyKind(object, "RLRetain") != nil, let object else { return nil }
-    Handle.header(object).pointee.retainInlined()
+    Handle.header(object).pointee.retain()
     return object
 }
 

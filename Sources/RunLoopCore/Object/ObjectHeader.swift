@@ -76,21 +76,12 @@ struct ObjectHeader: ~Copyable {
         if references.load(ordering: .relaxed) < Self.immortal { references.wrappingAdd(1, ordering: .relaxed) }
     }
 
-    /// Like `retain`, for hot paths, with more code: a plain addition instead of an atomic one while the process has one thread.
-    @inline(__always)
-    func retainInlined() {
-        if references.load(ordering: .relaxed) < Self.immortal { references.countUp() }
-    }
-
     /// Releases a reference. Returns true if it was the last one: the caller then destroys the object. For objects without internal
     /// references; items use `ItemPointer.release`. Any thread, lock-free.
     @inline(__always)
     func release() -> Bool {
         references.load(ordering: .relaxed) < Self.immortal && references.countDownShared()
     }
-
-    /// Like `release`, for hot paths, with more code: a plain subtraction instead of an atomic one while the process has one thread.
-    func releaseInlined() -> Bool { references.load(ordering: .relaxed) < Self.immortal && references.countDown() }
 
     /// Releases a reference unless it is the last one, in which case it returns false without a change. Any thread, lock-free.
     @inline(__always)
