@@ -6,13 +6,11 @@ import Synchronization
 /// does every function that has to see all waiting requests (`takeIntoHeld`).
 struct PerformInbox: ~Copyable {
     fileprivate let mutex = StoreMutex()
-    /// The queued requests. Guarded by `mutex`, like the next three fields.
+    /// The queued requests. Guarded by `mutex`, like the next two fields.
     fileprivate var incoming = PlainList<PerformRequest>()
     /// Whether a thread has woken the loop for the queued requests, or is about to.
     fileprivate var wakeIsOwed = false
     fileprivate var isOpen = false
-    /// Used in place of `isOpen` under a race detector: see `isOpenAndWatched`.
-    fileprivate var isOpenIfWatched = false
     private let apart = CacheLine()
     /// 1 while `incoming` is not empty, for reading without the mutex. The loop reads it often and must not slow down the posting threads,
     /// so it is written only when it changes, and is on a cache line of its own.
@@ -24,7 +22,6 @@ struct PerformInbox: ~Copyable {
     /// the mutex.
     mutating func abandon() {
         isOpen = false
-        isOpenIfWatched = false
     }
 
     /// The outcome of enqueueing a request.
@@ -39,11 +36,12 @@ extension PerformInboxPointer {
     @inline(__always)
     func enqueue(_ request: PerformRequest, wakes: Bool) -> PerformInbox.Outcome {
         pointee.mutex.lock()
-        guard pointee.isOpen || isOpenAndWatched else {
+        guard pointee.isOpen else {
             pointee.mutex.unlock()
             systemError = ESRCH
             return .failed
         }
+        if RaceDetector.isWatching { RaceDetector.handsOver(self, enlarging: &pointee.incoming) }
         guard pointee.incoming.appendInlined(request) else {
             pointee.mutex.unlock()
             systemError = ENOMEM
@@ -54,14 +52,6 @@ extension PerformInboxPointer {
         if mustWake { pointee.wakeIsOwed = true }
         pointee.mutex.unlock()
         return mustWake ? .queuedAndWakeNeeded : .queued
-    }
-
-    /// Whether the inbox is open under a race detector. There `isOpen` is never set, so every thread that enqueues takes this path. The
-    /// caller holds `mutex`.
-    @inline(never)
-    private var isOpenAndWatched: Bool {
-        if pointee.isOpenIfWatched { RaceDetector.handsOver(self, enlarging: &pointee.incoming) }
-        return pointee.isOpenIfWatched
     }
 
     /// Whether the inbox is empty. One load. Any thread.
@@ -108,8 +98,7 @@ extension PerformInboxPointer {
     /// Opens the inbox when a thread acquires this loop, and closes it when the thread exits.
     func setOpen(_ open: Bool) {
         pointee.mutex.lock()
-        pointee.isOpen = open && !RaceDetector.isWatching
-        pointee.isOpenIfWatched = open && RaceDetector.isWatching
+        pointee.isOpen = open
         pointee.mutex.unlock()
     }
 

@@ -40,6 +40,8 @@ enum RaceDetector {
 
     /// Does what `handsOver` does, for a thread that is about to append an element to `list`. Detectors track allocating and freeing
     /// memory, so the list allocates room for the element before the order is declared to the threads that come later.
+    /// Not inlined: where messages are appended, this is a test and a call.
+    @inline(never)
     static func handsOver<Element>(_ address: UnsafeRawPointer, enlarging list: inout PlainList<Element>) {
         happensAfter(address)
         _ = list.reserve(list.count + 1)

@@ -63,9 +63,7 @@ struct PortQueue: ~Copyable {
     /// The value of `taken` that a sender has read last.
     fileprivate var takenSeen: UInt32 = 0
     fileprivate(set) var capacity: UInt32
-    /// Always false while a race detector watches, so that every sender takes the path that `isOpenAndWatched` describes.
-    fileprivate var isOpen: Bool
-    fileprivate var isOpenIfWatched: Bool
+    fileprivate var isOpen = true
     fileprivate var isSignalled = false
     /// The info of the port's run loop source, if there is one. Not retained, since the source retains the port.
     var portSource: PortSourcePointer?
@@ -108,8 +106,6 @@ struct PortQueue: ~Copyable {
 
     init(capacity: UInt32) {
         self.capacity = capacity
-        isOpen = !RaceDetector.isWatching
-        isOpenIfWatched = RaceDetector.isWatching
     }
 }
 
@@ -122,7 +118,8 @@ extension PortQueuePointer {
     /// the senders' lock.
     @inline(__always)
     func putLocked(_ message: QueuedMessage) -> PortQueue.Outcome {
-        guard pointee.isOpen || isOpenAndWatched else { return .closed }
+        guard pointee.isOpen else { return .closed }
+        if RaceDetector.isWatching { RaceDetector.handsOver(self, enlarging: &pointee.incoming) }
         if pointee.sent &- pointee.takenSeen >= pointee.capacity {
             pointee.takenSeen = pointee.taken.load(ordering: .acquiring)
             if pointee.sent &- pointee.takenSeen >= pointee.capacity { return .full }
@@ -133,14 +130,6 @@ extension PortQueuePointer {
         if pointee.isSignalled { return .queued }
         pointee.isSignalled = true
         return .queuedNeedsSignal
-    }
-
-    /// Whether the queue is open, in a process with a race detector, to which this reports that the lock publishes the message. Keeps the
-    /// test for a detector off the hot path. The caller holds the senders' lock.
-    @inline(never)
-    private var isOpenAndWatched: Bool {
-        if pointee.isOpenIfWatched { RaceDetector.handsOver(self, enlarging: &pointee.incoming) }
-        return pointee.isOpenIfWatched
     }
 
     /// Takes the senders' lock. Any thread. O(1).
@@ -263,7 +252,6 @@ extension PortQueuePointer {
     @inline(never)
     func closeLocked(_ drained: inout DrainedMessages) {
         pointee.isOpen = false
-        pointee.isOpenIfWatched = false
         RaceDetector.handsOver(self)
         pointee.isSignalled = false
         drained.next = pointee.next
@@ -275,7 +263,7 @@ extension PortQueuePointer {
     }
 
     /// Whether the queue still accepts messages. The caller holds the senders' lock.
-    var isOpenLocked: Bool { pointee.isOpen || pointee.isOpenIfWatched }
+    var isOpenLocked: Bool { pointee.isOpen }
 
     /// Whether the queue still accepts messages. Any thread.
     var isOpen: Bool {
