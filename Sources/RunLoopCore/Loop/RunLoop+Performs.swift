@@ -14,36 +14,24 @@ struct PerformBatch: BitwiseCopyable {
     var kept = 0
 }
 
-/// Limits how long the functions of one batch may keep timers, sources and descriptors waiting. The clock is read after 16, 32, 64 and 128
-/// functions, and from then on after every 64, because reading it costs as much as half a post.
+/// Limits how long the functions of one batch may keep timers, sources and descriptors waiting. The clock is read after every 16 functions,
+/// because reading it costs as much as half a post.
 struct PerformBudget {
     private static var nanoseconds: UInt64 { 1_000_000 }
+    private static var interval: Int { 16 }
 
-    private var untilClock: Int
-    private var interval = 16
+    private var calls = 0
     private let end: Instant
 
     /// Begins the budget for a batch of `count` functions. Up to 16 are called however long they take.
-    init(_ count: Int) {
-        let isLong = count > 16
-        untilClock = isLong ? 16 : .max
-        end = isLong ? Clock.now.advanced(by: Self.nanoseconds) : .never
-    }
+    init(_ count: Int) { end = count > Self.interval ? Clock.now.advanced(by: Self.nanoseconds) : .never }
 
     /// Whether the time is up. Evaluated once after each function.
     var isSpent: Bool {
         mutating get {
-            untilClock &-= 1
-            return untilClock == 0 && isSpentByClock()
+            calls &+= 1
+            return calls % Self.interval == 0 && Clock.now >= end
         }
-    }
-
-    /// Reads the clock for `isSpent`, and sets when to read it next.
-    @inline(never)
-    private mutating func isSpentByClock() -> Bool {
-        untilClock = interval
-        if interval < 64 { interval *= 2 }
-        return Clock.now >= end
     }
 }
 
