@@ -53,7 +53,6 @@ extension RunLoopPointer {
     /// O(1) if nothing is signalled; otherwise O(log n) per signalled source, however many sources there are. A signal to a source that is
     /// in several loops, or in none, makes every loop search all its sources once.
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
-        if pointee.pendingSignals.isEmpty && !pointee.mayHaveQueued && SharedSignals.count == pointee.sharedSignalsSeen { return false }
         var handled = false
         lock()
         if let source = takeSignals(mode) {
