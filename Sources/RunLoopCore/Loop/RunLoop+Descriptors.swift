@@ -151,7 +151,7 @@ extension RunLoopPointer {
         var events: Events = []
         var next = pointee.poller.registrations(index)
         while let registration = next {
-            if containsInlined(registration.set, .mode(mode)) { events.formUnion(registration.source.epollInterest) }
+            if contains(registration.set, .mode(mode)) { events.formUnion(registration.source.epollInterest) }
             next = registration.nextOfWatch
         }
         return events

@@ -60,11 +60,7 @@ extension RunLoopPointer {
     }
 
     /// Whether an item in `set` is in the chosen mode. For the common modes: whether it was added to them.
-    @inline(never)
-    func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool { containsInlined(set, choice) }
-
-    /// Does what `contains` does, inlined for hot paths.
-    func containsInlined(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
+    func contains(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set else { return false }
         return switch choice {
         case .common: set.pointee.modes.contains(ModeSet.common)

@@ -95,7 +95,7 @@ extension RunLoopPointer {
         let sourceSet = source.inlineRegistration.set.unsafelyUnwrapped
         let flags = source.pointee.item.flags
         var outcome = DispatchResult.unwanted
-        if !containsInlined(sourceSet, .mode(mode)) {
+        if !contains(sourceSet, .mode(mode)) {
         } else if !flags.contains(.isInternal) {
             if !events.isDisjoint(with: [.readable, .error, .hangUp]) { return callClient(source) }
         } else {
@@ -156,7 +156,7 @@ extension RunLoopPointer {
         var next = pointee.poller.registrations(index)
         while let registration = next {
             next = registration.nextOfWatch
-            if registration.lastDispatch == stamp || !containsInlined(registration.set, .mode(mode)) { continue }
+            if registration.lastDispatch == stamp || !contains(registration.set, .mode(mode)) { continue }
             let age = stamp &- registration.lastDispatch
             if oldest == nil || age > oldest.unsafelyUnwrapped.age { oldest = (registration, age) }
         }

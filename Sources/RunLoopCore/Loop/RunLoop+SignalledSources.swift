@@ -123,7 +123,7 @@ extension RunLoopPointer {
         if SharedSignals.count != pointee.sharedSignalsSeen { scanSources() }
         guard let registration = first else { return nil }
         // If the queue is empty, the source is not queued already.
-        if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, containsInlined(set, .mode(mode)),
+        if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, contains(set, .mode(mode)),
             pointee.signalledBatch.reserveInlined(pointee.signalledBatch.count + 1)
         {
             return registration.source

@@ -68,7 +68,7 @@ extension RunLoopPointer {
     /// The mode's first source on a watch. The caller holds the lock.
     func registration(onWatch index: Int, in mode: ModePointer) -> RegistrationPointer? {
         var next = pointee.poller.registrations(index)
-        while let registration = next, !containsInlined(registration.set, .mode(mode)) { next = registration.nextOfWatch }
+        while let registration = next, !contains(registration.set, .mode(mode)) { next = registration.nextOfWatch }
         return next
     }
 
