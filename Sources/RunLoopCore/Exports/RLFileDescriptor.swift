@@ -45,7 +45,7 @@ public func RLFileDescriptorGetContext(_ f: OpaquePointer?, _ context: UnsafeMut
 
 @implementation @c
 public func RLFileDescriptorEnableCallBacks(_ f: OpaquePointer?, _ callBackTypes: UInt) {
-    guard let descriptor: FileDescriptorPointer = Handle.borrowInlined(f, "RLFileDescriptorEnableCallBacks", "f") else { return }
+    guard let descriptor: FileDescriptorPointer = Handle.borrow(f, "RLFileDescriptorEnableCallBacks", "f") else { return }
     descriptor.enable(Events(callBackTypes: callBackTypes))
 }
 

@@ -12,10 +12,10 @@ private struct Call {
     init?(
         _ remote: OpaquePointer?, _ data: OpaquePointer?, _ sendTimeout: Double, _ rcvTimeout: Double, _ function: Name
     ) {
-        guard let port: MessagePortPointer = Handle.borrowInlined(remote, function, "remote") else { return nil }
+        guard let port: MessagePortPointer = Handle.borrow(remote, function, "remote") else { return nil }
         var content: DataPointer?
         if data != nil {
-            content = Handle.borrowInlined(data, function, "data")
+            content = Handle.borrow(data, function, "data")
             if content == nil { return nil }
         }
         if sendTimeout.isNaN || rcvTimeout.isNaN {

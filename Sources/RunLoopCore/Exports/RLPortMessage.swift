@@ -15,7 +15,7 @@ public func RLPortMessageGetTypeID() -> UInt { Kind.portMessage.typeID }
 public func RLPortMessageCreate(
     _ allocator: OpaquePointer?, _ sendPort: OpaquePointer?, _ receivePort: OpaquePointer?, _ components: OpaquePointer?
 ) -> OpaquePointer? {
-    guard let sendPort: PortPointer = Handle.borrowInlined(sendPort, "RLPortMessageCreate", "sendPort") else { return nil }
+    guard let sendPort: PortPointer = Handle.borrow(sendPort, "RLPortMessageCreate", "sendPort") else { return nil }
     var replyPort: PortPointer?
     if receivePort != nil {
         replyPort = Handle.borrow(receivePort, "RLPortMessageCreate", "receivePort")
@@ -76,7 +76,7 @@ public func RLPortMessageGetComponents(_ message: OpaquePointer?) -> OpaquePoint
 
 @implementation @c
 public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Double) -> UInt8 {
-    guard let message: PortMessagePointer = Handle.borrowInlined(message, "RLPortMessageSendBeforeDate", "message") else { return 0 }
+    guard let message: PortMessagePointer = Handle.borrow(message, "RLPortMessageSendBeforeDate", "message") else { return 0 }
     guard let port = message.pointee.sendPort else {
         Misuse.report("RLPortMessageSendBeforeDate", "message", "has no send port")
         return 0

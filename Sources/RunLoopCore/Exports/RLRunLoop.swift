@@ -125,7 +125,7 @@ public func RLRunLoopIsWaiting(_ rl: OpaquePointer?) -> UInt8 {
 
 @implementation @c
 public func RLRunLoopWakeUp(_ rl: OpaquePointer?) {
-    guard let loop: RunLoopPointer = Handle.borrowInlined(rl, "RLRunLoopWakeUp", "rl") else { return }
+    guard let loop: RunLoopPointer = Handle.borrow(rl, "RLRunLoopWakeUp", "rl") else { return }
     if Probe.isSet { Probe.report(.sent, .wakeUp, loop) }
     loop.wakeUp()
 }

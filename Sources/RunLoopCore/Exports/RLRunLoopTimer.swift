@@ -93,16 +93,20 @@ public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
 
 @_optimize(speed) @implementation @c
 public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: Double) {
-    guard let timer: TimerPointer = Handle.borrowInlined(timer, "RLRunLoopTimerSetNextFireDate", "timer") else { return }
-    if fireDate.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDate", "fireDate", "not a number") }
-    let date = Clock.clamped(fireDate)
-    if !timer.trySetNextFireDate(date) { setNextFireDate(timer, date) }
+    if let handle = UnsafeRawPointer(timer), Handle.isKind(.timer, handle), !fireDate.isNaN,
+        (Handle.storage(handle) as TimerPointer).trySetNextFireDate(Clock.clamped(fireDate))
+    {
+        return
+    }
+    setNextFireDate(timer, fireDate)
 }
 
 @inline(never)
-private func setNextFireDate(_ timer: TimerPointer, _ date: Double) {
+private func setNextFireDate(_ timer: OpaquePointer?, _ date: Double) {
     ThreadContextPointer.stepOut()
-    timer.setNextFireDate(date)
+    guard let timer = borrow(timer, "RLRunLoopTimerSetNextFireDate") else { return }
+    if date.isNaN { return Misuse.report("RLRunLoopTimerSetNextFireDate", "fireDate", "not a number") }
+    timer.setNextFireDate(Clock.clamped(date))
 }
 
 @implementation @c

@@ -7,16 +7,6 @@ enum Handle {
     /// and returns nil. Recognizes a destroyed object until its memory is used again, but reads any aligned address, whether or not it is
     /// mapped. One load. Any thread; call without a lock held.
     @inline(__always)
-    static func borrowInlined<Storage: ObjectStorage & ~Copyable>(
-        _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
-    ) -> UnsafeMutablePointer<Storage>? {
-        if let handle = UnsafeRawPointer(handle), isKind(Storage.kind, handle) { return storage(handle) }
-        reportWrong(UnsafeRawPointer(handle), Storage.kind, function, parameter)
-        return nil
-    }
-
-    /// Does what `borrowInlined` does, by a call of `checked`, which takes fifty bytes less code at each place. For all but hot paths.
-    @inline(__always)
     static func borrow<Storage: ObjectStorage & ~Copyable>(
         _ handle: OpaquePointer?, _ function: Name, _ parameter: Name
     ) -> UnsafeMutablePointer<Storage>? {
