@@ -195,14 +195,14 @@ extension RunLoopPointer {
                 continue
             }
             pointee.batches[level].isCalling = true
-            threadContext.unlockAsOwner()
+            threadContext.unlock()
             RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(request.info, request.function)
             called = true
-            threadContext.lockAsOwner()
+            threadContext.lock()
             pointee.batches[level].isCalling = false
-            threadContext.unlockAsOwner()
+            threadContext.unlock()
             request.finish(.done)
-            threadContext.lockAsOwner()
+            threadContext.lock()
             if budget.isSpent { break }
             isCommon = pointee.commonModes.contains(mode.pointee.number)
         }

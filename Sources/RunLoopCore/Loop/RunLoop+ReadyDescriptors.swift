@@ -169,9 +169,9 @@ extension RunLoopPointer {
     private func callClient(_ source: SourcePointer) -> Bool {
         guard let perform = source.pointee.function.perform else { return true }
         pointee.dispatchFrame.source = source
-        threadContext.unlockAsOwner()
+        threadContext.unlock()
         RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION(source.pointee.info, perform)
-        threadContext.lockAsOwner()
+        threadContext.lock()
         if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
         return true
     }
@@ -197,7 +197,7 @@ extension RunLoopPointer {
         let fired = endpoint.beginCall(ready, threadContext)
         // Without ready events, the handler only brings the registration with epoll up to date (`EndpointPointer.reconcile`).
         if fired.isEmpty { return callEventHandler(source, [], .readable) }
-        threadContext.unlockAsOwner()
+        threadContext.unlock()
         let info = endpoint.pointee.context.info
         if isSocket {
             if let callout = endpoint.pointee.callout.ofSocket {
@@ -206,7 +206,7 @@ extension RunLoopPointer {
         } else if let callout = endpoint.pointee.callout.ofDescriptor {
             RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(OpaquePointer(endpoint), fired.callBackTypes, info, callout)
         }
-        threadContext.lockAsOwner()
+        threadContext.lock()
         if !endpoint.endCall(threadContext) { _ = callEventHandler(source, [], .readable) }
         if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
         return .handled
@@ -214,9 +214,9 @@ extension RunLoopPointer {
 
     /// Calls the event handler of an internal source, and returns its result. The caller holds the lock, which is released during the call.
     private func callEventHandler(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
-        threadContext.unlockAsOwner()
+        threadContext.unlock()
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
-        threadContext.lockAsOwner()
+        threadContext.lock()
         if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
         return DispatchResult(rawValue: outcome) ?? .unwanted
     }

@@ -89,19 +89,6 @@ extension ThreadContextPointer {
     @inline(never)
     static func stepOut() { current?.pointee.lock.stepOut() }
 
-    /// Like `lock`, for a context that is known to be the calling thread's.
-    func lockAsOwner() {
-        if !pointee.lock.tryLock() { lockSlow() }
-        pointee.lock.noteLock()
-    }
-
-    /// Unlocks the context that `lockAsOwner` locked.
-    @inline(__always)
-    func unlockAsOwner() {
-        pointee.lock.noteUnlock()
-        if !pointee.lock.tryUnlock() { unlockSlow() }
-    }
-
     /// Excludes all threads before fork(), the owner included: see `OwnerLock.lockBeforeFork`.
     func lockBeforeFork() { pointee.lock.lockBeforeFork(asOwner: isCurrent) }
 
