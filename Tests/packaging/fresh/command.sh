@@ -42,14 +42,30 @@ until_said 'callbacks +[1-9]' sh -c "runloop stat \$(cat /proc/$program/task/$pr
 until_said '^faults ' runloop top -b
 wait $program
 
-runloop run ./faults endless &
-program=$!
-until_said 'woken .*for the function' sh -c "runloop explain $program | tr '\n' ' '"
-wait $program
+# What runloop explain says of three loops: one that does not end, one that burns a CPU, one that is stuck.
+explains() {
+    runloop run ./faults $1 &
+    program=$!
+    until_said "$2" sh -c "runloop explain $program | tr '\n' ' '"
+    wait $program
+}
+explains endless 'does not end by itself, because the mode has 1 timer\..*woken .* to call the timer callback refresh'
+explains spin 'hardly slept .*forget_to_read .*stays ready: 1 byte is waiting to be read, and the callback reads none'
+explains stuck 'has been in the posted function save_file for [0-9]+ ms, in the system call clock_nanosleep'
 
+companion=$(pkg-config --variable=libdir runloop-trace)/runloop/librunloop-trace.so
 # A sleep() of a second in a callback is named before half of it is over; also with only the environment variables set.
-for way in 'runloop run -s 0.25' "env RUNLOOP_STALL=0.25 LD_PRELOAD=$(pkg-config --variable=libdir runloop-trace)/runloop/librunloop-trace.so"; do
+for way in 'runloop run -s 0.25' "env RUNLOOP_STALL=0.25 LD_PRELOAD=$companion"; do
     $way ./faults stuck 2>stall.txt
     grep -E 'has been in the posted function save_file for [234][0-9][0-9] ms' stall.txt >/dev/null || fail run: a stall
 done
+status=0
+env RUNLOOP_STALL=0.25,abort LD_PRELOAD=$companion ./faults stuck 2>stall.txt || status=$?
+grep 'in the posted function save_file' stall.txt >/dev/null && test $status = 134 || fail "a stall aborts: status $status"
+
+# Where no file can be created, one line says so, and the program runs as usual.
+mkdir -m 500 runloop-trace-closed
+RUNLOOP_TRACE="$PWD/runloop-trace-closed" LD_PRELOAD=$companion ../examples/hello >hello.txt 2>closed.txt
+diff /srv/expected/hello.txt hello.txt
+test "$(wc -l <closed.txt)" = 1 && grep '^runloop: not recorded: .*: Permission denied$' closed.txt >/dev/null || fail trace: a closed directory
 echo "runloop trace, stat, top, explain, run"
