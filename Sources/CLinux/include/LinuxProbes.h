@@ -5,6 +5,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* For Swift. gcc, with which these files are compiled for arm64 (Tests/arm64), does not know these two. */
+#ifndef __clang__
+#define _Nullable
+#define _Nonnull
+#endif
+
 /* Whether the client has set a probe, and the probe that it set last, which stays here after the client has removed it.
    In C, because the compiler folds a plain load into the comparison, but not an atomic load of Swift: one instruction
    less where callbacks are called. */
