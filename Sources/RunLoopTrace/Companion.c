@@ -2,6 +2,7 @@
    for. A process with more rights than its caller (set-user-ID) ignores them. */
 #include "Companion.h"
 #include "Files.h"
+#include "KitCallbacks.h"
 #include "Metrics.h"
 #include "Service.h"
 #include "SignalName.h"
@@ -18,27 +19,48 @@ int hasCounter;
 static const RLRunLoopProbe *parts[PARTS];
 static int partCount;
 
-#define TELL(function)                                                                     \
-    static void function(const RLRunLoopProbeEvent *event)                                 \
+#define TELL(name, function)                                                               \
+    static void name(const RLRunLoopProbeEvent *event)                                     \
     {                                                                                      \
         int count = isCompanionThread ? 0 : __atomic_load_n(&partCount, __ATOMIC_ACQUIRE); \
         for (int index = 0; index < count; index++)                                        \
             if (parts[index]->function != NULL)                                            \
                 parts[index]->function(event);                                             \
     }
-TELL(willCall)
-TELL(didCall)
-TELL(willSleep)
-TELL(didSleep)
-TELL(sent)
-TELL(received)
-TELL(dropped)
-TELL(willPass)
+TELL(tellWillCall, willCall)
+TELL(tellDidCall, didCall)
+TELL(tellSent, sent)
+TELL(willSleep, willSleep)
+TELL(didSleep, didSleep)
+TELL(received, received)
+TELL(dropped, dropped)
+TELL(willPass, willPass)
+
+/* The event with the function that is to be shown. */
+static inline const RLRunLoopProbeEvent *shown(const RLRunLoopProbeEvent *event, KitFunction function,
+                                               RLRunLoopProbeEvent *copy)
+{
+    if (function == event->function)
+        return event;
+    *copy = *event;
+    copy->function = function;
+    return copy;
+}
+#define TELL_SHOWN(name, tell, functionOf)             \
+    static void name(const RLRunLoopProbeEvent *event) \
+    {                                                  \
+        RLRunLoopProbeEvent copy;                      \
+        tell(shown(event, functionOf(event), &copy));  \
+    }
+TELL_SHOWN(willCall, tellWillCall, kitFunctionAtBegin)
+TELL_SHOWN(didCall, tellDidCall, kitFunctionAtEnd)
+TELL_SHOWN(sent, tellSent, kitFunctionWhenSent)
 
 int companionUse(const RLRunLoopProbe *part)
 {
     static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped, willPass};
     static int isTaken, isSet;
+    kitFind();
     while (__atomic_exchange_n(&isTaken, 1, __ATOMIC_ACQUIRE))
         continue;
     int count = partCount, isNew = 1;

@@ -1,6 +1,7 @@
 /* The contents of a mode, parsed from the text of RLCopyDescription. librunloop has the same version, so the format is known; what cannot
    be parsed is left out. */
 #include "Explanation.h"
+#include "KitCallbacks.h"
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static struct ModeItems itemsOf(RLRunLoopRef loop, const char *mode)
 /* A source in the list that `ModeItems` has. */
 struct SourceItem {
     int version, signalled, descriptor;
-    unsigned long function;
+    unsigned long function, info;
 };
 
 /* Reads the first source of a list and returns the rest; NULL if there is none. */
@@ -46,9 +47,11 @@ static const char *readItem(const char *items, struct SourceItem *item)
 {
     long order;
     item->descriptor = -1;
-    if (items == NULL || sscanf(items, "{ version=%d order=%ld signalled=%d callout=%lx fd=%d}", &item->version, &order,
-                                &item->signalled, &item->function, &item->descriptor) < 4)
+    if (items == NULL ||
+        sscanf(items, "{ version=%d order=%ld signalled=%d callout=%lx info=%lx fd=%d}", &item->version, &order,
+               &item->signalled, &item->function, &item->info, &item->descriptor) < 5)
         return NULL;
+    item->function = kitFunctionOfSource(item->function, item->info);
     const char *next = strchr(items + 1, '{');
     return next ? next : "";
 }

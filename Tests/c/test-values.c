@@ -273,7 +273,7 @@ START_TEST(a_description_of_a_loop_has_whole_items_and_counts_those_omitted)
     ck_assert_int_eq(count_of(text, "(sources=40 timers=0"), 3);
     ck_assert_int_eq(count_of(text, "fd="), 0);
     ck_assert_int_gt(count_of(text, " { version=0 order="), 5);
-    ck_assert_int_eq(count_of(text, " callout=0x0}"), count_of(text, "{"));
+    ck_assert_int_eq(count_of(text, " callout=0x0 info=0x0}"), count_of(text, "{"));
     while ((rest = strstr(rest, " and ")) != NULL) {
         ck_assert_int_eq(sscanf(rest, " and %d more)", &some), 1);
         left_out += some;

@@ -31,7 +31,9 @@
  *  and gdb: `call` with the kind, the function and its first argument, and `called` with the kind. They are skipped
  *  while a probe is set.
  *
- *  Calls of context functions (retain, release, schedule, cancel, getPort, …) and notifications are not reported. */
+ *  Calls of context functions (retain, release, schedule, cancel, getPort, …) and notifications are not reported. A
+ *  library whose objects are sources, such as librunloop-kit.so, is reported with its own functions, which call those
+ *  of the program. */
 #ifndef RUNLOOP_RLRUNLOOPPROBE_H
 #define RUNLOOP_RLRUNLOOPPROBE_H
 #include <RunLoop/RLBase.h>

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "KitHeader.h"
 #include "LinuxChildren.h"
 #include "LinuxFiles.h"
 #include "LinuxHosts.h"

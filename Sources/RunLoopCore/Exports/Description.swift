@@ -101,6 +101,8 @@ private func describe(_ mode: ModePointer, of loop: RunLoopPointer, reserve: Int
         let start = text.count
         text.append(" {")
         describe(what: source, &text)
+        text.append(" info=")
+        text.append(address: source.pointee.info)
         if source.hasDescriptor, let watch = registration.watch {
             text.append(" fd=", decimal: Int(loop.pointee.poller.watches[watch].fd))
         }

@@ -1,17 +1,33 @@
 import CLinux
+import CLinuxKit
 import CRunLoop
 
 /// The header of every kit object's memory. The object itself is a run loop source whose info points to this, so librunloop manages its
 /// references, loops and modes. No field changes after the client has received the handle.
 struct KitObject {
-    let kind: KitKind
+    /// Must be the first field: librunloop-trace.so reads it.
+    private let header: linux_kit_header
     /// The number that describes the object: a signal, a process ID, a descriptor, or a limit. Negative if there is none: descriptions then
     /// omit it.
     var number: Int
     let client: ClientContext
     /// The source, which owns this memory and frees it. Not retained.
     var source: OpaquePointer?
+
+    /// `callout` is the address of the client's callback, by which traces and explanations name the object; 0 if it has none.
+    init(kind: KitKind, number: Int, client: ClientContext, callout: UInt = 0) {
+        header = linux_kit_header(kind.rawValue, callout)
+        self.number = number
+        self.client = client
+    }
+
+    var kind: KitKind { KitKind(rawValue: header.kind).unsafelyUnwrapped }
+    /// The address of the client's callback; 0 if there is none.
+    var callout: UInt { header.callout }
 }
+
+/// The address of a C function; 0 for none.
+func addressOfFunction<Function>(_ function: Function) -> UInt { unsafeBitCast(function, to: UInt.self) }
 
 /// The kinds of kit objects.
 enum KitKind: UInt32 {
@@ -85,7 +101,7 @@ extension KitObject {
     /// Whether a source belongs to the kit: its `copyDescription` is the kit's, so its info is a `KitObject`.
     private static func isOfTheKit(_ context: RLRunLoopSourceContext) -> Bool {
         guard let describe = context.copyDescription else { return false }
-        return unsafeBitCast(describe, to: UInt.self) == unsafeBitCast(copyDescription, to: UInt.self)
+        return addressOfFunction(describe) == addressOfFunction(copyDescription)
     }
 
     /// Describes a source of any kind: its kind, its number, and the client's description of its info. Calls user code.

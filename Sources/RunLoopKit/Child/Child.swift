@@ -36,7 +36,7 @@ struct Child: ~Copyable, KitStorage {
     fileprivate var end = linux_end()
 
     fileprivate init(_ callout: @escaping RLChildCallBack, _ client: ClientContext, _ pipes: consuming ChildPipes) {
-        object = KitObject(kind: .child, number: 0, client: client)
+        object = KitObject(kind: .child, number: 0, client: client, callout: addressOfFunction(callout))
         self.callout = callout
         self.pipes = pipes
         parent = .current

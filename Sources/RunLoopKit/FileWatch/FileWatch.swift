@@ -46,7 +46,7 @@ struct FileWatch: ~Copyable, KitStorage {
         _ callout: @escaping RLFileWatchCallBack, _ client: ClientContext, _ latency: UInt64, _ flags: UInt,
         _ gate: UnsafeMutablePointer<linux_gate>, _ buffer: UnsafeMutableRawPointer
     ) {
-        object = KitObject(kind: .fileWatch, number: -1, client: client)
+        object = KitObject(kind: .fileWatch, number: -1, client: client, callout: addressOfFunction(callout))
         self.callout = callout
         self.latency = latency
         self.flags = flags

@@ -35,9 +35,11 @@ struct Listener: ~Copyable, KitStorage {
     /// The number of references to this memory: those of the handle, the watch and the timers. Any thread.
     fileprivate let references: Atomic<Int>
 
-    fileprivate init(_ descriptor: Int32, _ callout: @escaping RLListenerCallBack, _ client: ClientContext, _ loops: consuming ServingLoops)
-    {
-        object = KitObject(kind: Self.kind, number: Int(descriptor), client: client, source: nil)
+    fileprivate init(
+        _ descriptor: Int32, _ callout: @escaping RLListenerCallBack, _ client: ClientContext, _ named: UInt,
+        _ loops: consuming ServingLoops
+    ) {
+        object = KitObject(kind: Self.kind, number: Int(descriptor), client: client, callout: named)
         self.callout = callout
         self.descriptor = descriptor
         self.loops = loops
@@ -55,15 +57,16 @@ typealias ListenerPointer = UnsafeMutablePointer<Listener>
 
 extension Listener {
     /// Creates a listener that is in no loop. Returns nil with errno if the system refuses; the descriptor then still belongs to the
-    /// caller. Retains the client's info, and releases it on failure. Any thread; calls user code.
+    /// caller. `named` is the client's callback, for traces, if `callout` is not the client's. Retains the client's info, and releases it
+    /// on failure. Any thread; calls user code.
     static func make(
         _ descriptor: Int32, closes: Bool, _ callout: @escaping RLListenerCallBack, _ client: ClientContext,
-        at path: UnsafePointer<CChar>? = nil
+        named: UInt? = nil, at path: UnsafePointer<CChar>? = nil
     ) -> OpaquePointer? {
         if linux_add_nonblocking(descriptor) != 0 { return nil }
         guard let loops = ServingLoops(), let memory = malloc(MemoryLayout<Listener>.stride) else { return nil }
         let listener = memory.bindMemory(to: Listener.self, capacity: 1)
-        listener.initialize(to: Listener(descriptor, callout, client.retained(), loops))
+        listener.initialize(to: Listener(descriptor, callout, client.retained(), named ?? addressOfFunction(callout), loops))
         linux_stream_lock_init(&listener.pointee.lock)
         var context = RLRunLoopSourceContext()
         context.info = memory
@@ -86,10 +89,11 @@ extension Listener {
     /// Creates a listener that owns a socket which the library has opened; -1 stands for one that could not be opened. Returns nil with
     /// errno if there is no listener; the socket is then closed, and removed from its path. Any thread.
     static func make(
-        owning descriptor: Int32, _ callout: @escaping RLListenerCallBack, _ client: ClientContext, at path: UnsafePointer<CChar>? = nil
+        owning descriptor: Int32, _ callout: @escaping RLListenerCallBack, _ client: ClientContext, named: UInt? = nil,
+        at path: UnsafePointer<CChar>? = nil
     ) -> OpaquePointer? {
         if descriptor < 0 { return nil }
-        if let source = make(descriptor, closes: true, callout, client, at: path) { return source }
+        if let source = make(descriptor, closes: true, callout, client, named: named, at: path) { return source }
         preservingSystemError {
             // Before the socket is closed: until then no other listener takes the path.
             if let path { _ = linux_remove_socket_file(path, linux_find_socket_file(path)) }

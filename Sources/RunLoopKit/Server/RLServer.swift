@@ -26,7 +26,7 @@ public func RLServerCreate(
         Misuse.report("RLServerCreate", "descriptor", "not a stream socket that listens")
         return nil
     }
-    return Server.make(accepted, callout, client) { Listener.make(descriptor, closes: closeOnInvalidate != 0, $0, $1) }
+    return Server.make(accepted, callout, client) { Listener.make(descriptor, closes: closeOnInvalidate != 0, $0, $1, named: $2) }
 }
 
 @implementation @c
@@ -35,7 +35,7 @@ public func RLServerCreateWithHost(
     _ callout: RLStreamCallBack?, _ context: UnsafePointer<RLStreamContext>?
 ) -> OpaquePointer? {
     guard let client = load(accepted, callout, context, "RLServerCreateWithHost") else { return nil }
-    return Server.make(accepted, callout, client) { Listener.make(owning: ListeningSocket.open(host, service), $0, $1) }
+    return Server.make(accepted, callout, client) { Listener.make(owning: ListeningSocket.open(host, service), $0, $1, named: $2) }
 }
 
 @implementation @c
@@ -48,5 +48,5 @@ public func RLServerCreateWithPath(
         return nil
     }
     guard let client = load(accepted, callout, context, "RLServerCreateWithPath") else { return nil }
-    return Server.make(accepted, callout, client) { Listener.make(owning: ListeningSocket.open(at: path), $0, $1, at: path) }
+    return Server.make(accepted, callout, client) { Listener.make(owning: ListeningSocket.open(at: path), $0, $1, named: $2, at: path) }
 }

@@ -12,11 +12,11 @@ struct Server {
     /// The listener's reference, and that of `make` until it returns. Only the thread that creates or frees the listener uses it.
     fileprivate var references = 1
 
-    /// Creates a server: calls `makeListener` with the callback and the context of its listener, and returns the result. Returns nil with
-    /// errno if out of memory, without calling it. Any thread.
+    /// Creates a server: calls `makeListener` with the callback and the context of its listener, and with the client's callback, for
+    /// traces, and returns the result. Returns nil with errno if out of memory, without calling it. Any thread.
     static func make(
         _ accepted: RLServerCallBack?, _ callout: RLStreamCallBack?, _ client: ClientContext,
-        _ makeListener: (RLListenerCallBack, ClientContext) -> OpaquePointer?
+        _ makeListener: (RLListenerCallBack, ClientContext, UInt) -> OpaquePointer?
     ) -> OpaquePointer? {
         guard let memory = malloc(MemoryLayout<Server>.stride) else { return nil }
         let server = memory.bindMemory(to: Server.self, capacity: 1)
@@ -31,7 +31,8 @@ struct Server {
             let client = Server.pointer(info).pointee.client
             return client.copyDescription.flatMap { $0(client.info) }
         }
-        let listener = makeListener({ listener, connection, info in Server.pointer(info).serve(connection, of: listener) }, own)
+        let named = accepted.map { addressOfFunction($0) } ?? addressOfFunction(callout)
+        let listener = makeListener({ listener, connection, info in Server.pointer(info).serve(connection, of: listener) }, own, named)
         preservingSystemError { server.release() }
         return listener
     }

@@ -24,7 +24,7 @@ struct SignalWatch: ~Copyable, KitStorage {
     private init(
         _ caught: CaughtSignalPointer, _ callout: @escaping RLSignalCallBack, _ client: ClientContext, _ loops: consuming ServingLoops
     ) {
-        object = KitObject(kind: .signal, number: Int(caught.pointee.number), client: client)
+        object = KitObject(kind: .signal, number: Int(caught.pointee.number), client: client, callout: addressOfFunction(callout))
         self.caught = caught
         self.callout = callout
         self.loops = loops

@@ -50,7 +50,8 @@ struct HostLookUp {
         let source =
             isCopied
             ? Work.create(
-                0, { _, info in HostLookUp.pointer(info).run() }, nil, own, whenDropped: { info in HostLookUp.pointer(info).wasDropped() })
+                0, { _, info in HostLookUp.pointer(info).run() }, nil, own, named: stream.pointee.object.callout,
+                whenDropped: { info in HostLookUp.pointer(info).wasDropped() })
             : nil
         // The work holds its own reference.
         lookUp.release()

@@ -18,7 +18,7 @@ struct Stream: ~Copyable, KitStorage {
     /// The descriptor; -1 until a stream that was created for a host is connected.
     var descriptor: Int32
     var lock = linux_stream_lock()
-    let callout: RLStreamCallBack?
+    var callout: RLStreamCallBack? { unsafeBitCast(object.callout, to: RLStreamCallBack?.self) }
     /// The RLFileDescriptor; nil while there is no descriptor, and once the stream is closed. Retained.
     var watch: OpaquePointer?
     /// The thread that is delivering; meaningful only in the state `delivering`.
@@ -80,8 +80,7 @@ struct Stream: ~Copyable, KitStorage {
     fileprivate init(
         _ descriptor: Int32, isSocket: Bool, _ callout: RLStreamCallBack?, _ client: ClientContext, _ loops: consuming ServingLoops
     ) {
-        object = KitObject(kind: Self.kind, number: Int(descriptor), client: client, source: nil)
-        self.callout = callout
+        object = KitObject(kind: Self.kind, number: Int(descriptor), client: client, callout: addressOfFunction(callout))
         self.descriptor = descriptor
         self.isSocket = isSocket
         self.loops = loops

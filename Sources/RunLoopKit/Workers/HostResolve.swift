@@ -50,7 +50,7 @@ extension HostResolve {
         own.copyDescription = { info in HostResolve.pointer(info).describe() }
         let work = Work.create(
             0, { _, info in HostResolve.pointer(info).ask() }, { _, info in HostResolve.pointer(info).call() }, own, kind: .hostResolve,
-            limit: timeout >= 1e10 ? .infinity : timeout,
+            named: addressOfFunction(callout), limit: timeout >= 1e10 ? .infinity : timeout,
             whenExpired: { info in HostResolve.pointer(info).call(nil, Int32(kRLHostResolveTimedOut)) })
         if let work { resolve.pointee.work = work }
         return work

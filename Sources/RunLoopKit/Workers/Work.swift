@@ -48,10 +48,10 @@ struct Work: ~Copyable, KitStorage {
     var next: WorkPointer?
 
     fileprivate init(
-        _ kind: KitKind, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ limit: Double,
-        _ whenExpired: Hook?, _ whenDropped: Hook?, _ loops: consuming ServingLoops
+        _ kind: KitKind, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext, _ named: UInt,
+        _ limit: Double, _ whenExpired: Hook?, _ whenDropped: Hook?, _ loops: consuming ServingLoops
     ) {
-        object = KitObject(kind: kind, number: -1, client: client)
+        object = KitObject(kind: kind, number: -1, client: client, callout: named)
         self.function = function
         self.callout = callout
         self.limit = limit
@@ -61,14 +61,16 @@ struct Work: ~Copyable, KitStorage {
         progress = Atomic(.idle)
     }
 
-    /// Creates a work item; nil if out of memory. Retains the client's info, and releases it on failure. Any thread; calls user code.
+    /// Creates a work item; nil if out of memory. `named` is the client's callback, for traces, if neither of these functions is the
+    /// client's. Retains the client's info, and releases it on failure. Any thread; calls user code.
     static func create(
         _ order: Int, _ function: @escaping RLWorkFunction, _ callout: RLWorkCallBack?, _ client: ClientContext,
-        kind: KitKind = .work, limit: Double = .infinity, whenExpired: Hook? = nil, whenDropped: Hook? = nil
+        kind: KitKind = .work, named: UInt? = nil, limit: Double = .infinity, whenExpired: Hook? = nil, whenDropped: Hook? = nil
     ) -> OpaquePointer? {
         guard let loops = ServingLoops(), let memory = malloc(MemoryLayout<Work>.stride) else { return nil }
         let work = memory.bindMemory(to: Work.self, capacity: 1)
-        work.initialize(to: Work(kind, function, callout, client.retained(), limit, whenExpired, whenDropped, loops))
+        let named = named ?? callout.map { addressOfFunction($0) } ?? addressOfFunction(function)
+        work.initialize(to: Work(kind, function, callout, client.retained(), named, limit, whenExpired, whenDropped, loops))
         linux_stream_lock_init(&work.pointee.lock)
         var context = RLRunLoopSourceContext()
         context.info = memory
