@@ -28,7 +28,7 @@ CALLS_CLIENTS = {
     "Object/Misuse.swift": "the error handler",
     "Object/Probe.swift": "the probe, and callbacks while there is one",
     "Port/PortSource.swift": "what a port does after its source was looked for in a mode, or is gone: no client's",
-    "Port/PortRegistry.swift": "what a port of either kind does at fork(): no client's",
+    "Port/PortLifetime.swift": "what a port of either kind does when it ends, and at fork(): no client's",
     "Value/ElementCalls.swift": "what collections do with their elements",
     "Value/NotificationCenter.swift": "observers of notifications",
 }

@@ -206,8 +206,8 @@ private func end(_ context: ClientContext, _ info: UnsafeMutableRawPointer?, _ t
 }
 
 private func describe(_ port: PortPointer, _ text: inout TextBuffer) {
-    let context = port.context
-    begin(.port, port, isValid: port.isValid, &text)
+    let context = port.base.context
+    begin(.port, port, isValid: port.base.isValid, &text)
     text.append(" waiting=", decimal: Int(port.queue.count))
     text.append(" capacity=", decimal: Int(port.queue.capacity))
     end(callout: addressOfFunction(port.pointee.callout), context, context.info, &text)
@@ -223,7 +223,7 @@ private func describe(_ message: PortMessagePointer, _ text: inout TextBuffer) {
 private func describe(_ port: MessagePortPointer, _ text: inout TextBuffer) {
     let (name, isValid, context) = port.locked { () -> (StringPointer?, Bool, ClientContext) in
         port.pointee.name?.retain()
-        return (port.pointee.name, port.pointee.isValid, port.pointee.context)
+        return (port.pointee.name, port.pointee.base.isValid, port.pointee.base.context)
     }
     begin(.messagePort, port, isValid: isValid, &text)
     text.append(port.pointee.isRemote ? " remote" : " local")

@@ -83,7 +83,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
         if isNew || !port.isPeerGone { return port.handle }
         // The known port's server has ended, and no loop has noticed that. Another process may serve the name meanwhile, so look it up
         // again.
-        port.invalidate()
+        port.base.invalidate()
         _ = port.release()
     }
 }
@@ -129,7 +129,7 @@ public func RLMessagePortSetName(_ port: OpaquePointer?, _ name: OpaquePointer?)
     }
     var known: MessagePortPointer?
     let isDone = PortRegistry.withNames { () -> Bool in
-        if !port.isValid {
+        if !port.base.isValid {
             systemError = EPIPE
             return false
         }
@@ -146,26 +146,26 @@ public func RLMessagePortSetName(_ port: OpaquePointer?, _ name: OpaquePointer?)
 @implementation @c
 public func RLMessagePortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLMessagePortContext>?) {
     guard let port = borrow(port, "RLMessagePortGetContext") else { return }
-    storeContext(context, "RLMessagePortGetContext") { port.context }
+    storeContext(context, "RLMessagePortGetContext") { port.base.context }
 }
 
 @implementation @c
 public func RLMessagePortInvalidate(_ port: OpaquePointer?) {
     guard let port = borrow(port, "RLMessagePortInvalidate"), Registry.current != nil else { return }
-    port.invalidate()
+    port.base.invalidate()
 }
 
 @implementation @c
-public func RLMessagePortIsValid(_ port: OpaquePointer?) -> UInt8 { borrow(port, "RLMessagePortIsValid")?.isValid == true ? 1 : 0 }
+public func RLMessagePortIsValid(_ port: OpaquePointer?) -> UInt8 { borrow(port, "RLMessagePortIsValid")?.base.isValid == true ? 1 : 0 }
 
 @implementation @c
 public func RLMessagePortGetInvalidationCallBack(_ port: OpaquePointer?) -> RLMessagePortInvalidationCallBack? {
-    borrow(port, "RLMessagePortGetInvalidationCallBack")?.invalidation
+    borrow(port, "RLMessagePortGetInvalidationCallBack")?.base.invalidation
 }
 
 @implementation @c
 public func RLMessagePortSetInvalidationCallBack(_ port: OpaquePointer?, _ callout: RLMessagePortInvalidationCallBack?) {
-    borrow(port, "RLMessagePortSetInvalidationCallBack")?.setInvalidation(callout)
+    borrow(port, "RLMessagePortSetInvalidationCallBack")?.base.setInvalidation(callout)
 }
 
 @implementation @c
@@ -198,7 +198,7 @@ public func RLMessagePortAllowsOtherUsers(_ port: OpaquePointer?) -> UInt8 {
 @implementation @c
 public func RLMessagePortSetAllowsOtherUsers(_ port: OpaquePointer?, _ allows: UInt8) -> UInt8 {
     guard let port = borrow(port, "RLMessagePortSetAllowsOtherUsers"), Registry.current != nil else { return 0 }
-    if port.pointee.isRemote || !port.isValid {
+    if port.pointee.isRemote || !port.base.isValid {
         systemError = port.pointee.isRemote ? EINVAL : EPIPE
         return 0
     }

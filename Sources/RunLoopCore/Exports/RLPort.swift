@@ -38,26 +38,26 @@ public func RLPortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: Opaqu
 @implementation @c
 public func RLPortGetContext(_ port: OpaquePointer?, _ context: UnsafeMutablePointer<RLPortContext>?) {
     guard let port = borrow(port, "RLPortGetContext") else { return }
-    storeContext(context, "RLPortGetContext") { port.context }
+    storeContext(context, "RLPortGetContext") { port.base.context }
 }
 
 @implementation @c
 public func RLPortInvalidate(_ port: OpaquePointer?) {
     guard let port = borrow(port, "RLPortInvalidate"), Registry.current != nil else { return }
-    preservingSystemError { port.invalidate() }
+    preservingSystemError { port.base.invalidate() }
 }
 
 @implementation @c
-public func RLPortIsValid(_ port: OpaquePointer?) -> UInt8 { borrow(port, "RLPortIsValid")?.isValid == true ? 1 : 0 }
+public func RLPortIsValid(_ port: OpaquePointer?) -> UInt8 { borrow(port, "RLPortIsValid")?.base.isValid == true ? 1 : 0 }
 
 @implementation @c
 public func RLPortGetInvalidationCallBack(_ port: OpaquePointer?) -> RLPortInvalidationCallBack? {
-    borrow(port, "RLPortGetInvalidationCallBack")?.invalidation
+    borrow(port, "RLPortGetInvalidationCallBack")?.base.invalidation
 }
 
 @implementation @c
 public func RLPortSetInvalidationCallBack(_ port: OpaquePointer?, _ callout: RLPortInvalidationCallBack?) {
-    borrow(port, "RLPortSetInvalidationCallBack")?.setInvalidation(callout)
+    borrow(port, "RLPortSetInvalidationCallBack")?.base.setInvalidation(callout)
 }
 
 @implementation @c

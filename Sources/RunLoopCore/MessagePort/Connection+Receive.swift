@@ -200,7 +200,7 @@ extension ConnectionPointer {
     }
 
     /// Handles a peer that is gone: invalidates the port of a client; closes the connection of a server. Calls user code.
-    private func handlePeerClosed() { if pointee.role == .client { pointee.port.invalidate() } else { close() } }
+    private func handlePeerClosed() { if pointee.role == .client { pointee.port.base.invalidate() } else { close() } }
 
     /// Prints one line, which begins with "process 123" and ends with `reason`, and then ends the connection as if the peer were gone.
     /// Other connections are not affected. Call without a lock held; calls user code.

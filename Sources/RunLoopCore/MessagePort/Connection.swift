@@ -89,8 +89,8 @@ extension ConnectionPointer {
         let connection = memory.bindMemory(to: Connection.self, capacity: 1)
         connection.initialize(
             to: Connection(role: role, port: port, remote: remote, credentials: peer, fd: fd, incoming: IncomingBody(sharing)))
-        port.retainInternal()
-        remote?.retainInternal()
+        port.base.retainInternal()
+        remote?.base.retainInternal()
         if role != .inProcess {
             guard let source = connection.makeSource() else {
                 connection.release()
@@ -101,7 +101,7 @@ extension ConnectionPointer {
         connection.retain()
         if role == .server { SilentClients.add(connection) }
         let isAuthorized = port.locked { () -> Bool in
-            let isAuthorized = port.pointee.isValid && (!hasPeer || port.accepts(peer))
+            let isAuthorized = port.pointee.base.isValid && (!hasPeer || port.accepts(peer))
             if isAuthorized { connection.link(into: &port.pointee.connections) }
             return isAuthorized
         }
@@ -135,8 +135,8 @@ extension ConnectionPointer {
         pointee.ring.close()
         deinitialize(count: 1)
         free(self)
-        port.releaseInternal()
-        remote?.releaseInternal()
+        port.base.releaseInternal()
+        remote?.base.releaseInternal()
     }
 }
 
@@ -232,7 +232,7 @@ extension ConnectionPointer {
     @inline(never)
     func close() {
         if !shutDown() { return }
-        pointee.remote?.invalidate()
+        pointee.remote?.base.invalidate()
         callRequestInvalidations()
         release()
     }

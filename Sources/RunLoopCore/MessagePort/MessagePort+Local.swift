@@ -12,9 +12,7 @@ extension MessagePortPointer {
     {
         guard let port = make(isRemote: false, nil, of: PacketSocket.own.user, callout, context) else { return nil }
         if let name, !port.claimName(name) {
-            port.pointee.context = .empty
-            port.pointee.isValid = false
-            port.releaseInternal()
+            port.base.discard()
             return nil
         }
         PortRegistry.insert(port.base)
@@ -97,12 +95,12 @@ extension MessagePortPointer {
     func beginCall(_ request: RequestPointer) -> ClientContext? {
         pointee.mutex.lock()
         var context: ClientContext?
-        if pointee.isValid {
-            pointee.runningCalls += 1
+        if pointee.base.isValid {
+            pointee.base.runningCalls += 1
             request.pointee.threadContext = ThreadContextPointer.current
             request.pointee.outer = pointee.requestsInProgress
             pointee.requestsInProgress = request
-            context = pointee.context
+            context = pointee.base.context
         }
         pointee.mutex.unlock()
         return context
@@ -113,10 +111,10 @@ extension MessagePortPointer {
     func endCallInlined(_ request: RequestPointer) {
         pointee.mutex.lock()
         removeInProgress(request)
-        let isLast = pointee.runningCalls <= 1 && !pointee.isValid
-        if !isLast { pointee.runningCalls -= 1 }
+        let isLast = pointee.base.runningCalls <= 1 && !pointee.base.isValid
+        if !isLast { pointee.base.runningCalls -= 1 }
         pointee.mutex.unlock()
-        if isLast { endCall() }
+        if isLast { base.endCall() }
     }
 
     /// The request that the port's callback is handling on the calling thread; nil outside of that callback. Any thread; call without the
@@ -146,16 +144,12 @@ extension MessagePortPointer {
 
     // MARK: invalidation
 
-    /// The part of `invalidate` for local ports: closes the connections, drops the requests in the queue, and invalidates the source. Call
-    /// without a lock held; calls user code.
+    /// The part of `close` for local ports: closes the connections, drops the requests in the queue, and invalidates the source. Call without
+    /// a lock held; calls user code.
     func closeLocal() {
-        var drained = DrainedMessages()
-        queue.lockBoth()
-        queue.closeLocked(&drained)
-        queue.unlockBoth()
         // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.
         closeConnections { connection in connection.pointee.role == .inProcess }
-        drained.forEach { _ = RequestPointer($0).release() }
+        while let queued = queue.takeLeft() { _ = RequestPointer(queued).release() }
         queue.invalidateSource()
         // Last, when no loop watches the sockets, so that shutting them down wakes none.
         closeConnections { _ in true }
@@ -167,7 +161,7 @@ extension MessagePortPointer {
 private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) {
     let port = MessagePortPointer(port)
     let request: RequestPointer = Handle.storage(UnsafeRawPointer(request.unsafelyUnwrapped))
-    let context = port.context
+    let context = port.base.context
     if context.retain != nil { context.released(info) }
     port.endCallInlined(request)
     _ = request.release()

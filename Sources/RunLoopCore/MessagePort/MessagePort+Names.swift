@@ -11,7 +11,7 @@ extension MessagePortPointer {
             if !Handle.isKind(.messagePort, base) { return false }
             let port = MessagePortPointer(base)
             return port.pointee.isRemote == isRemote && (!isRemote || port.pointee.user == user) && port.pointee.name?.equals(name) == true
-                && port.isValid && base.pointee.object.references.countUpUnlessZero()
+                && port.base.isValid && base.pointee.object.references.countUpUnlessZero()
         }.map { MessagePortPointer($0) }
     }
 

@@ -24,8 +24,7 @@ extension MessagePortPointer {
             PortRegistry.insert(port.base)
             return port
         }
-        port.locked { port.pointee.isValid = false }
-        port.releaseInternal()
+        port.base.discard()
         return nil
     }
 
@@ -34,7 +33,7 @@ extension MessagePortPointer {
         guard let connection = ConnectionPointer.make(.inProcess, -1, local, remote: self) else { return false }
         locked { pointee.connection = connection }
         // The local port may have been invalidated meanwhile, and this port with it.
-        if !isValid { closeConnection() }
+        if !base.isValid { closeConnection() }
         return true
     }
 
@@ -73,7 +72,7 @@ extension MessagePortPointer {
     func sendOneWayAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
         // The port keeps its connection as long as the mutex is held.
         let result = locked { pointee.connection?.transmitAtOnce(message, data) }
-        if result == .isInvalid { invalidate() }
+        if result == .isInvalid { base.invalidate() }
         return result
     }
 
@@ -91,7 +90,7 @@ extension MessagePortPointer {
         held.end()
         // A callback may have released the port meanwhile: the connection keeps it alive.
         if sent != .success { report(.dropped, .messagePort, 0) }
-        if sent == .isInvalid { invalidate(releasing: connection) } else { connection?.release() }
+        if sent == .isInvalid { base.invalidate(thenRelease: { connection?.release() }) } else { connection?.release() }
         return sent
     }
 
@@ -102,16 +101,16 @@ extension MessagePortPointer {
         _ message: Int32, _ data: DataPointer?, until sendLimit: Instant, _ deadline: Instant, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
-        guard let pending = begin(loop, mode, nil, nil) else { return isValid ? .transportError : .isInvalid }
+        guard let pending = begin(loop, mode, nil, nil) else { return base.isValid ? .transportError : .isInvalid }
         let level = loop.pushCleanup(
             CleanupHandler(function: { pending, port, _ in abandonWait(pending, port) }, object: pending, part: self))
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
         if Probe.isSet { report(.received, .reply, pending.pointee.id) }
         loop.popCleanup(level)
         let result = finishWaiting(pending, loop, &reply)
-        if result == .isInvalid { invalidate() }
+        if result == .isInvalid { base.invalidate() }
         if wasStopped && loop.pointee.activation.depth > 0 { loop.requestStop() }
-        releaseInternal()
+        base.releaseInternal()
         return result
     }
 
@@ -135,7 +134,7 @@ extension MessagePortPointer {
         _ loop: RunLoopPointer, _ mode: StringPointer, _ callout: PendingRequest.Callout?, _ info: UnsafeMutableRawPointer?
     ) -> PendingRequestPointer? {
         guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return nil }
-        retainInternal()
+        base.retainInternal()
         let pending = memory.assumingMemoryBound(to: PendingRequest.self)
         pointee.mutex.lock()
         var known = existingReplySource(loop, mode)
@@ -155,7 +154,7 @@ extension MessagePortPointer {
         unlock()
         known?.endWaiting()
         PendingRequest.slab.deallocate(pending, loop.threadContext)
-        releaseInternal()
+        base.releaseInternal()
         return nil
     }
 
@@ -198,7 +197,7 @@ extension MessagePortPointer {
         _ message: Int32, _ data: DataPointer?, until sendLimit: Instant, within seconds: Double, in mode: StringPointer,
         _ loop: RunLoopPointer, _ callout: @escaping PendingRequest.Callout, _ info: UnsafeMutableRawPointer?
     ) -> RequestResult {
-        guard let pending = begin(loop, mode, callout, info) else { return isValid ? .transportError : .isInvalid }
+        guard let pending = begin(loop, mode, callout, info) else { return base.isValid ? .transportError : .isInvalid }
         pending.pointee.sending = .isUnderWay
         pending.pointee.replySource.keepModeAlive()
         let deadline = Instant.now(after: Swift.max(seconds, 0))
@@ -221,7 +220,7 @@ extension MessagePortPointer {
         // A callback may have released the port: the request keeps it alive, and then the connection does.
         if sent != .success, withdraw(pending) {
             finish(pending)
-            if sent == .isInvalid { invalidate(releasing: connection) } else { connection?.release() }
+            if sent == .isInvalid { base.invalidate(thenRelease: { connection?.release() }) } else { connection?.release() }
             return sent
         }
         if isDue { locked { pending.pointee.replySource.signalAndWakeLocked() } }
@@ -249,5 +248,5 @@ private func abandonWait(_ pending: UnsafeMutableRawPointer, _ port: UnsafeMutab
     var reply: DataPointer?
     _ = port.finishWaiting(pending, pending.pointee.replySource.pointee.loop, &reply)
     reply?.release()
-    port.releaseInternal()
+    port.base.releaseInternal()
 }

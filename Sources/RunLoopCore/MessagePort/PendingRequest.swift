@@ -69,7 +69,7 @@ extension MessagePortPointer {
     /// invalid. The caller holds the mutex.
     @inline(never)
     func enqueueLocked(_ pending: PendingRequestPointer) -> Bool {
-        if !pointee.isValid { return false }
+        if !pointee.base.isValid { return false }
         pointee.connection?.retain()
         pending.pointee.connection = pointee.connection
         pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
@@ -95,7 +95,7 @@ extension PendingRequestPointer {
         let port = pointee.replySource.pointee.port
         if pointee.sending != .hasEnded { return port.expire(self) }
         if !port.withdraw(self) { return }
-        port.locked { port.pointee.runningCalls += 1 }
+        port.locked { port.pointee.base.runningCalls += 1 }
         port.callBack(self)
     }
 }
@@ -114,7 +114,7 @@ extension MessagePortPointer {
             }
             pending.pointee.reply = reply
             // If the port was just invalidated, a failure gets the result that the invalidating thread gives to all other requests.
-            return complete(pending, with: result == .success || pointee.isValid ? result : .becameInvalid)
+            return complete(pending, with: result == .success || pointee.base.isValid ? result : .becameInvalid)
         }
     }
 
@@ -171,7 +171,7 @@ extension MessagePortPointer {
                 handle, pending.pointee.result.rawValue, pending.pointee.reply?.handle, pending.pointee.info, callout)
             loop.popCleanup(level)
         }
-        endCall()
+        base.endCall()
         finish(pending)
     }
 
@@ -182,7 +182,7 @@ extension MessagePortPointer {
         let replySource = pending.pointee.replySource
         destroy(pending)
         replySource.endWaiting()
-        releaseInternal()
+        base.releaseInternal()
     }
 
     /// Cancels the timer of a request that has a callback. Loop thread only; call without the mutex held.
@@ -229,6 +229,6 @@ extension MessagePortPointer {
 private func abandonReply(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
     let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
     let port = MessagePortPointer(port)
-    port.endCall()
+    port.base.endCall()
     port.finish(pending)
 }

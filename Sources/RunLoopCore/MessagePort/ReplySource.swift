@@ -33,7 +33,7 @@ extension MessagePortPointer {
     /// Returns the reply source of a loop and a mode, and counts one more request that waits there. Returns nil if there is none, or if the
     /// port is invalid, since then any thread may be removing idle ones. The caller holds the mutex.
     func existingReplySource(_ loop: RunLoopPointer, _ mode: StringPointer) -> ReplySourcePointer? {
-        if !pointee.isValid { return nil }
+        if !pointee.base.isValid { return nil }
         let known = pointee.replySources?.first { $0.pointee.loop == loop && $0.pointee.modeName.equals(mode) }
         known?.pointee.waitingRequests += 1
         return known
@@ -47,7 +47,7 @@ extension MessagePortPointer {
         replySource.initialize(to: ReplySource(port: self, loop: loop, modeName: mode))
         replySource.pointee.waitingRequests = 1
         let detail = SourceDetail(release: { replySourceOf($0).destroy() }, cancel: { info, _, _ in replySourceOf(info).close() })
-        retainInternal()
+        base.retainInternal()
         mode.retain()
         guard
             let source = SourcePointer.create(
@@ -59,7 +59,7 @@ extension MessagePortPointer {
         source.pointee.item.set(.unreferenced)
         replySource.pointee.source = source
         let isLinked = locked { () -> Bool in
-            if !pointee.isValid { return false }
+            if !pointee.base.isValid { return false }
             replySource.link(into: &pointee.replySources)
             return true
         }
@@ -93,7 +93,7 @@ extension MessagePortPointer {
     /// A reply source of an invalid port at which no request waits, with a reference to its run loop source for the caller; nil if there is
     /// none. The caller holds the mutex.
     private var idleReplySource: (ReplySourcePointer, SourcePointer)? {
-        if pointee.isValid { return nil }
+        if pointee.base.isValid { return nil }
         let idle = pointee.replySources?.first { $0.pointee.waitingRequests == 0 && $0.pointee.completed.first == nil }
         guard let replySource = idle, let source = replySource.pointee.source else { return nil }
         source.pointee.item.object.retain()
@@ -131,7 +131,7 @@ extension ReplySourcePointer {
             } else if let source = pointee.source, source.isSignalled {
                 _ = source.takeSignal()
             }
-            return port.pointee.isValid
+            return port.pointee.base.isValid
         }
         if !isValid { port.removeIdleReplySources() }
     }
@@ -160,7 +160,7 @@ extension ReplySourcePointer {
         }
         guard let pending = next else { return nil }
         pointee.completed.remove(pending)
-        pointee.port.pointee.runningCalls += 1
+        pointee.port.pointee.base.runningCalls += 1
         return pending
     }
 
@@ -181,7 +181,7 @@ extension ReplySourcePointer {
         while let pending = dropped.first {
             dropped.remove(pending)
             port.destroy(pending)
-            port.releaseInternal()
+            port.base.releaseInternal()
         }
         source?.release()
     }
@@ -192,7 +192,7 @@ extension ReplySourcePointer {
         pointee.modeName.release()
         deinitialize(count: 1)
         CLinux.free(self)
-        port.releaseInternal()
+        port.base.releaseInternal()
     }
 }
 

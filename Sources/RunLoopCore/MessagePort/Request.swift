@@ -32,7 +32,7 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     var threadContext: ThreadContextPointer?
     var outer: RequestPointer?
     // Guarded by the connection's mutex: what to call if the sender goes away, and the links of the list of requests with such a callback.
-    var invalidation: PortStorage.InvalidationCallout?
+    var invalidation: PortHeader.InvalidationCallout?
     var invalidationInfo: UnsafeMutableRawPointer?
     var previous: RequestPointer?
     var following: RequestPointer?
@@ -174,7 +174,7 @@ extension RequestPointer {
     /// RLMessagePortRequestSetInvalidationCallBack: sets the callback for when the sender goes away, replacing any other; nil for none. If
     /// the sender is gone already, calls it immediately. If the request has been answered, neither sets nor calls it. Any thread; call
     /// without a lock held.
-    func setInvalidation(_ callout: PortStorage.InvalidationCallout?, _ info: UnsafeMutableRawPointer?) {
+    func setInvalidation(_ callout: PortHeader.InvalidationCallout?, _ info: UnsafeMutableRawPointer?) {
         guard let callout else { return cancelInvalidation() }
         let connection = pointee.connection
         let isSet = connection.locked { () -> Bool in
@@ -195,7 +195,7 @@ extension RequestPointer {
     }
 
     /// Calls an invalidation callback that is not set in the request, or not anymore, and releases a reference. Call without a lock held.
-    fileprivate func callInvalidation(_ callout: PortStorage.InvalidationCallout, _ info: UnsafeMutableRawPointer?) {
+    fileprivate func callInvalidation(_ callout: PortHeader.InvalidationCallout, _ info: UnsafeMutableRawPointer?) {
         RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(handle, info, callout)
         _ = release()
     }

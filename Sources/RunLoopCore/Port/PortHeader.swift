@@ -1,24 +1,34 @@
 import CLinux
 import Synchronization
 
-/// The beginning of both kinds of ports: all that the registry and the port's source need to know.
-struct PortHeader: Linked, ~Copyable {
+/// The beginning of both kinds of ports: all that they have in common.
+///
+/// There are two reference counts. `object` counts the program's references, among them those of its messages and of the run loop source
+/// that it has created; before the last one is released, the port is invalidated. `internalReferences` counts the library's own reasons to
+/// keep the port: connections, requests, reply sources. When the last of these is released, the port is freed. All references of the
+/// program, and all calls of the port's callbacks, which may retain the port again, together count as one internal reference.
+struct PortHeader: Linked, Locked, ~Copyable {
+    typealias InvalidationCallout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
+
     /// The functions in which the kinds differ. Their first argument is the port, except for `deliver`.
     struct Functions {
         /// The perform function of the port's source. Its argument is the `PortSource`.
         let deliver: @convention(c) (UnsafeMutableRawPointer?) -> Void
-        /// Releases a reference.
-        let release: @convention(c) (UnsafeMutableRawPointer) -> Void
+        /// Ends all that an invalid port was doing, and drops what is left in its queue, which is closed. Called once, without a lock held.
+        /// Calls user code.
+        let close: @convention(c) (UnsafeMutableRawPointer) -> Void
+        /// Frees the port, to which there are no references.
+        let destroy: @convention(c) (UnsafeMutableRawPointer) -> Void
         /// Called after the source was added to a mode or removed from it, with the address of a `PortSource.Change`. Any thread; called
         /// without a lock held.
         var follow: (@convention(c) (UnsafeMutableRawPointer, UnsafeRawPointer) -> Void)?
-        /// Performs one `ForkStep`.
-        let fork: @convention(c) (UnsafeMutableRawPointer, UInt8) -> Void
+        /// Performs one `ForkStep`, so far as `PortHeaderPointer.fork` does not.
+        var fork: (@convention(c) (UnsafeMutableRawPointer, UInt8) -> Void)?
     }
 
     /// The steps of a fork(). Each is performed for all ports before the next one begins. No user code is called.
     enum ForkStep: UInt8 {
-        /// The forking thread takes all locks of the port except `attachmentsMutex`.
+        /// The forking thread takes all locks of the port.
         case lock
         /// Parent and child release the locks that `lock` has taken.
         case unlock
@@ -32,14 +42,27 @@ struct PortHeader: Linked, ~Copyable {
     var object: ObjectHeader
     var queue: PortQueue
     let functions: Functions
+    let internalReferences = Atomic<UInt32>(1)
+    /// Guards the fields below, and those of a message port. Under it no user code is called and no loop is locked.
+    let mutex = Mutex()
+    var isValid = true
+    /// Whether one of the internal references stands for the references of the program and the running calls.
+    var isKept = true
+    /// How many calls of the port's callbacks are under way; all that one perform of an RLPort delivers count once, and so does invalidating
+    /// the port.
+    var runningCalls: UInt32 = 0
+    /// Empty once the port is invalid and its last callback has returned.
+    var context: ClientContext
+    var invalidation: InvalidationCallout?
     // Links of the list of all ports. Guarded by `PortRegistry.mutex`.
     var previous: PortHeaderPointer?
     var following: PortHeaderPointer?
 
-    init(_ kind: Kind, _ functions: Functions) {
+    init(_ kind: Kind, _ context: ClientContext, _ functions: Functions) {
         object = ObjectHeader(kind)
         queue = PortQueue(capacity: Self.defaultCapacity)
         self.functions = functions
+        self.context = context
     }
 
     /// How many messages may wait in a new port before senders have to wait.
@@ -70,9 +93,6 @@ extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
     /// port is invalid, or with ENOMEM if out of memory. Any thread that has a context; calls no user code.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? { queue.source(of: base, order: order, threadContext) }
 
-    /// In the child of a fork(): how many calls of this port's callbacks the forking thread is in. There are no others.
-    var callsOfForker: UInt32 { ThreadContextPointer.current.map { RunLoopPointer($0).countCleanups(of: self) } ?? 0 }
-
     /// Allocates memory for a port. Returns nil with ENOMEM if there is none, or if the registry could not be set up. Any thread.
     static func allocate() -> UnsafeMutablePointer? {
         guard PortRegistry.isPrepared, let memory = aligned_alloc(64, (MemoryLayout<Pointee>.size + 63) & ~63) else {
@@ -88,6 +108,37 @@ extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
         base.pointee.object.tag = 0
         deinitialize(count: 1)
         free(self)
+    }
+
+    /// Adds a reference. Any thread, lock-free.
+    @inline(__always)
+    func retain() { base.pointee.object.retain() }
+
+    /// `PortHeaderPointer.release`.
+    func release() -> Bool { base.release() }
+}
+
+/// A type that has a mutex.
+protocol Locked: ~Copyable {
+    var mutex: Mutex { get }
+}
+
+extension UnsafeMutablePointer where Pointee: Locked & ~Copyable {
+    // Not inlined: a system call is near anyway, and code size matters as well.
+
+    /// Takes the mutex. Any thread.
+    @inline(never)
+    func lock() { pointee.mutex.lock() }
+    /// Releases the mutex. Only the thread that took it.
+    @inline(never)
+    func unlock() { pointee.mutex.unlock() }
+
+    /// Runs `body` under the mutex. Any thread.
+    func locked<Result>(_ body: () -> Result) -> Result {
+        lock()
+        let result = body()
+        unlock()
+        return result
     }
 }
 

@@ -17,22 +17,6 @@ struct QueuedMessage: BitwiseCopyable {
     }
 }
 
-/// The entries that were in a queue when it was closed. The caller of `closeLocked` owns their references.
-struct DrainedMessages: ~Copyable {
-    fileprivate var first = PlainList<QueuedMessage>()
-    /// Index of the oldest entry of `first`; the ones before it were taken.
-    fileprivate var next = 0
-    fileprivate var second = PlainList<QueuedMessage>()
-
-    var count: Int { first.count - next + second.count }
-
-    /// Calls `body` for each entry, oldest first.
-    func forEach(_ body: (QueuedMessage) -> Void) {
-        for index in next..<first.count { body(first[index]) }
-        for index in 0..<second.count { body(second[index]) }
-    }
-}
-
 /// A bounded first-in, first-out queue of messages to a port, for any number of senders and receivers.
 ///
 /// There are two lists, each with its own lock. Senders append to `incoming`, receivers take from `outgoing`, and a receiver whose list is
@@ -63,6 +47,7 @@ struct PortQueue: ~Copyable {
     /// The value of `taken` that a sender has read last.
     fileprivate var takenSeen: UInt32 = 0
     fileprivate(set) var capacity: UInt32
+    /// Written under both locks, so either is enough to read it.
     fileprivate var isOpen = true
     fileprivate var isSignalled = false
     /// The info of the port's run loop source, if there is one. Not retained, since the source retains the port.
@@ -247,30 +232,25 @@ extension PortQueuePointer {
         Futex.wake(pointee.roomFutex, count: .max)
     }
 
-    /// Closes the queue: moves its messages into `drained`, which must be empty, and wakes all sleeping senders. The caller holds both
-    /// locks.
-    @inline(never)
-    func closeLocked(_ drained: inout DrainedMessages) {
+    /// Closes the queue: no message is put in any more, and `takeNext` takes none out. Wakes all sleeping senders. The caller then takes out
+    /// what is left (`takeLeft`). Any thread; call without a lock of the queue held.
+    func close() {
+        lockBoth()
         pointee.isOpen = false
-        RaceDetector.handsOver(self)
-        pointee.isSignalled = false
-        drained.next = pointee.next
-        pointee.next = 0
-        swap(&pointee.outgoing, &drained.first)
-        swap(&pointee.incoming, &drained.second)
-        _ = pointee.taken.wrappingAdd(UInt32(truncatingIfNeeded: drained.count), ordering: .sequentiallyConsistent)
-        wakeAllSenders()
+        unlockBoth()
+        if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeAllSenders() }
     }
 
-    /// Whether the queue still accepts messages. The caller holds the senders' lock.
+    /// Takes the next message out of a closed queue; nil if there is none. Any thread; call without a lock of the queue held.
+    @inline(never)
+    func takeLeft() -> QueuedMessage? {
+        lockReceivers()
+        defer { unlockReceivers() }
+        return takeLocked(inStream: false) {}
+    }
+
+    /// Whether the queue still accepts messages. The caller holds one of the locks.
     var isOpenLocked: Bool { pointee.isOpen }
-
-    /// Whether the queue still accepts messages. Any thread.
-    var isOpen: Bool {
-        lockSenders()
-        defer { unlockSenders() }
-        return isOpenLocked
-    }
 
     /// How many messages wait in the queue. Any thread.
     var count: UInt32 {

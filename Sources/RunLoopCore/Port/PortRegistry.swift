@@ -54,9 +54,7 @@ enum PortRegistry {
         var next = first
         while let port = next {
             next = port.pointee.following
-            if step == .lock { port.queue.pointee.attachmentsMutex.lock() }
-            port.pointee.functions.fork(port, step.rawValue)
-            if step == .unlock { port.queue.pointee.attachmentsMutex.unlock() }
+            port.fork(step)
         }
     }
 

@@ -70,7 +70,7 @@ extension PortSourcePointer {
         queue.unlockSenders()
         deinitialize(count: 1)
         free(self)
-        port.pointee.functions.release(port)
+        _ = port.release()
     }
 
     // MARK: where the source is
@@ -218,15 +218,14 @@ extension PortQueuePointer {
         wake?.wakeUp()
     }
 
-    /// Takes the next message out; nil if there is none. If there was one, signals the source again, since the loop has consumed its signal
-    /// in order to perform it: for a nested run, and for messages that arrive meanwhile. If there was none, clears the signal. `inStream`:
-    /// see `takeLocked`. `onTaken` is called under the receivers' lock. Loop thread only.
+    /// Takes the next message out; nil if there is none, or if the queue is closed. If there was one, signals the source again, since the
+    /// loop has consumed its signal in order to perform it: for a nested run, and for messages that arrive meanwhile. If there was none,
+    /// clears the signal. `inStream`: see `takeLocked`. Loop thread only.
     @inline(__always)
-    func takeNext(_ portSource: PortSourcePointer, inStream: Bool, onTaken: () -> Void = {}) -> QueuedMessage? {
+    func takeNext(_ portSource: PortSourcePointer, inStream: Bool) -> QueuedMessage? {
         lockReceivers()
-        let queued = takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source?.takeSignal() }
+        let queued = isOpenLocked ? takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source?.takeSignal() } : nil
         if queued != nil {
-            onTaken()
             // If the port has another source by now, that was signalled when it was created (`source(of:)`), and signalling this one is
             // harmless.
             if let source = portSource.pointee.source, !source.isSignalled { source.signal() }

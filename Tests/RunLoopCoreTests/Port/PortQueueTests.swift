@@ -62,13 +62,10 @@ import Testing
                 if hasRoom != (model.count < capacity) { return "room: \(hasRoom) at \(step)" }
             }
         }
-        var drained = DrainedMessages()
-        queue.lockBoth()
-        queue.closeLocked(&drained)
-        queue.unlockBoth()
+        queue.close()
         var left: [Int?] = []
-        drained.forEach { left.append(number($0)) }
-        if left != model || drained.count != model.count { return "what was left is something else" }
+        while let queued = queue.takeLeft() { left.append(number(queued)) }
+        if left != model || queue.count != 0 { return "what was left is something else" }
         queue.lockSenders()
         defer { queue.unlockSenders() }
         return queue.putLocked(message(0)) == .closed ? nil : "a closed queue takes messages"

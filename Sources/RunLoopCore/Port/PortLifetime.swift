@@ -1,0 +1,161 @@
+import CLinux
+import CRunLoop
+import Synchronization
+
+// The life of a port of either kind, from its first reference to its last.
+
+extension PortHeaderPointer {
+    // MARK: references
+
+    /// Releases a reference; the last one invalidates the port first. Returns false if there was none. Any thread; call without a lock
+    /// held. May call user code.
+    @inline(never)
+    func release() -> Bool {
+        if pointee.object.releaseUnlessLast() { return true }
+        if pointee.object.references.load(ordering: .acquiring) == 0 { return false }
+        // The last reference is released only after the port was invalidated, since its callbacks receive the port as an argument.
+        invalidate()
+        if locked({ pointee.object.release() && updateIsKept() }) { releaseInternal() }
+        return true
+    }
+
+    /// Makes `isKept` agree with whether there are references of the program or running calls. Adds the internal reference that stands for
+    /// them if it is missing. Returns true if that reference is the caller's to release. The caller holds the mutex.
+    private func updateIsKept() -> Bool {
+        let isUsed = pointee.runningCalls > 0 || pointee.object.references.load(ordering: .acquiring) > 0
+        if isUsed == pointee.isKept { return false }
+        pointee.isKept = isUsed
+        if isUsed { retainInternal() }
+        return !isUsed
+    }
+
+    /// Adds an internal reference. Any thread that has one, or a reference.
+    @inline(never)
+    func retainInternal() { pointee.internalReferences.countUp() }
+
+    /// Releases an internal reference; the last one frees the port. Any thread; call without a lock of the port held.
+    @inline(never)
+    func releaseInternal() { if pointee.internalReferences.countDown() { pointee.functions.destroy(self) } }
+
+    /// Frees a new port that could not be set up. The caller keeps what it has passed as the context.
+    @inline(never)
+    func discard() {
+        locked {
+            pointee.isValid = false
+            pointee.context = .empty
+        }
+        releaseInternal()
+    }
+
+    // MARK: calls
+
+    /// Counts a call of one of the port's callbacks, until `endCall`. Returns false if the port is invalid. Any thread that has a reference
+    /// of either kind; call without the mutex held.
+    @inline(never)
+    func beginCall() -> Bool {
+        locked {
+            if pointee.isValid { pointee.runningCalls += 1 }
+            return pointee.isValid
+        }
+    }
+
+    /// Counts a call that an invalid port may make, too. The caller holds the mutex.
+    func countCall() {
+        pointee.runningCalls += 1
+        _ = updateIsKept()
+    }
+
+    /// Ends the call of one of the port's callbacks. The last one to end after the port was invalidated releases the info, and the port if
+    /// the program has no references to it. Any thread; call without a lock held. May call user code.
+    @inline(never)
+    func endCall() {
+        lock()
+        // In the child of a fork(), some calls were not counted.
+        if pointee.runningCalls > 0 { pointee.runningCalls -= 1 }
+        let isLast = pointee.runningCalls == 0 && !pointee.isValid
+        let context = pointee.context
+        if isLast { pointee.context = .empty }
+        let isUnused = updateIsKept()
+        unlock()
+        if isUnused { releaseInternal() }
+        if isLast { context.released(context.info) }
+    }
+
+    // MARK: invalidation
+
+    /// RLPortInvalidate and RLMessagePortInvalidate: closes the queue and all that the port has, and calls the invalidation callback. Once
+    /// the call that this counts keeps the port alive, calls `release`, which releases what has kept it until then. Any thread; call without
+    /// a lock held. Calls user code.
+    @inline(never)
+    func invalidate(thenRelease release: () -> Void = {}) {
+        lock()
+        let wasValid = pointee.isValid
+        let invalidation = pointee.invalidation
+        pointee.isValid = false
+        countCall()
+        if wasValid { queue.close() }
+        unlock()
+        release()
+        if wasValid { pointee.functions.close(self) }
+        if wasValid, let invalidation { callInvalidation(invalidation) }
+        // In the child of a fork(), the thread that was invalidating the port may not exist. Then this releases the info.
+        endCall()
+    }
+
+    /// Calls the invalidation callback. The caller has counted the call, and then calls `endCall`.
+    private func callInvalidation(_ invalidation: PortHeader.InvalidationCallout) {
+        // In the child of a fork(), the calling thread may have no loop.
+        let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
+        let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in endAbandonedCall(port) }, object: self))
+        RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(OpaquePointer(self), locked { pointee.context.info }, invalidation)
+        if let loop, let level { loop.popCleanup(level) }
+    }
+
+    /// Whether the port is valid. Any thread; call without the mutex held.
+    var isValid: Bool { locked { pointee.isValid } }
+
+    /// The context that the program has passed; empty once the port is invalid and its last callback has returned. Any thread; call without
+    /// the mutex held.
+    var context: ClientContext { locked { pointee.context } }
+
+    /// The invalidation callback, if there is one. Any thread; call without the mutex held.
+    var invalidation: PortHeader.InvalidationCallout? { locked { pointee.invalidation } }
+
+    /// Sets the invalidation callback, and calls it immediately if the port is invalid already. Any thread; call without a lock held.
+    func setInvalidation(_ invalidation: PortHeader.InvalidationCallout?) {
+        let mustCall = locked { () -> Bool in
+            pointee.invalidation = invalidation
+            if invalidation == nil || pointee.isValid { return false }
+            countCall()
+            return true
+        }
+        guard let invalidation, mustCall else { return }
+        callInvalidation(invalidation)
+        endCall()
+    }
+
+    // MARK: fork
+
+    /// Performs one step of a fork(). A port is memory, of which the child has a copy; it only forgets the calls of other threads. If such a
+    /// thread was invalidating the port, its source is invalidated, and its info is released when the port is invalidated or released again.
+    func fork(_ step: PortHeader.ForkStep) {
+        if step == .lock {
+            queue.pointee.attachmentsMutex.lock()
+            lock()
+            queue.lockBoth()
+        }
+        if step == .reset {
+            pointee.runningCalls = ThreadContextPointer.current.map { RunLoopPointer($0).countCleanups(of: self) } ?? 0
+        }
+        if step == .end && !pointee.isValid { queue.invalidateSource() }
+        pointee.functions.fork?(self, step.rawValue)
+        if step == .unlock {
+            queue.unlockBoth()
+            unlock()
+            queue.pointee.attachmentsMutex.unlock()
+        }
+    }
+}
+
+/// Cleanup of a thread that has ended inside a port's invalidation callback.
+private func endAbandonedCall(_ port: UnsafeMutableRawPointer) { port.assumingMemoryBound(to: PortHeader.self).endCall() }
