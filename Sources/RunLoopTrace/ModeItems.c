@@ -7,12 +7,12 @@
 
 #define LISTED 12 /* the most sources that are listed */
 
-/* A mode, as RLCopyDescription describes it: NAME(sources=2 timers=1 {...} {...}). The mode may have more sources than the text
-   describes. */
+/* A mode, as RLCopyDescription describes it: NAME(sources=2 timers=1 waits=1 {...} {...}). The mode may have more sources than the text
+   describes. `waits` is the number of requests with which the thread waits in the mode; it is left out if there are none. */
 struct ModeItems {
     char *description;
     const char *items;
-    int sources, timers;
+    int sources, timers, waits;
 };
 
 /* Finds a mode in the description of its loop. `description`, which the caller frees, is NULL if the mode is not there. */
@@ -24,7 +24,8 @@ static struct ModeItems itemsOf(RLRunLoopRef loop, const char *mode)
     const char *text = description ? RLStringGetCStringPtr(description, kRLStringEncodingUTF8) : NULL;
     snprintf(start, sizeof start, " %s(sources=", mode);
     const char *place = text ? strstr(text, start) : NULL;
-    if (place != NULL && sscanf(place + strlen(start), "%d timers=%d", &found.sources, &found.timers) == 2) {
+    if (place != NULL &&
+        sscanf(place + strlen(start), "%d timers=%d waits=%d", &found.sources, &found.timers, &found.waits) >= 2) {
         found.description = strdup(place + strlen(start));
         char *end = found.description ? strchr(found.description, ')') : NULL;
         if (end != NULL)
@@ -86,7 +87,9 @@ void sayWhatKeeps(struct Explanation *it, const char *mode)
     const char *and = items.sources > 0 && items.timers > 0 ? " and " : "";
     fputs(" A run in mode ", it->text);
     sayName(it->text, mode);
-    if (items.sources + items.timers == 0)
+    if (items.sources + items.timers == 0 && items.waits > 0)
+        fputs(" does not end by itself, because a request waits for its reply in the mode", it->text);
+    else if (items.sources + items.timers == 0)
         fputs(" ends once no posted function is left, because the mode has no sources or timers", it->text);
     else
         fputs(" does not end by itself, because the mode has ", it->text);

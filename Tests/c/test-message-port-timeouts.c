@@ -75,6 +75,29 @@ START_TEST(a_reply_timeout_of_0_polls_once)
 }
 END_TEST
 
+static RLRunLoopMode waiting_mode;
+static RLRunLoopRunResult nested[3];
+
+static void run_modes(UNUSED void *info)
+{
+    nested[0] = RLRunLoopRunInMode(waiting_mode, 0, false);
+    nested[1] = RLRunLoopRunInMode(RLSTR("nothing here"), 0, false);
+    nested[2] = RLRunLoopRunInMode(waiting_mode, 0, true);
+}
+
+/* As in CF, whose source of replies is in the mode. */
+START_TEST(the_mode_of_a_waiting_thread_is_not_empty)
+{
+    waiting_mode = RLSTR("nobody serves here");
+    RLRunLoopPerformFunction(RLRunLoopGetCurrent(), waiting_mode, run_modes, NULL);
+    ck_assert_int_eq(request(1, 0, waiting_mode), kRLMessagePortReceiveTimeout);
+    ck_assert_int_eq(nested[0], kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(nested[1], kRLRunLoopRunFinished);
+    ck_assert_int_eq(nested[2], kRLRunLoopRunTimedOut);
+    ck_assert_int_eq(RLRunLoopRunInMode(waiting_mode, 1e6, false), kRLRunLoopRunFinished);
+}
+END_TEST
+
 START_TEST(a_send_timeout_of_0_does_not_wait_for_room)
 {
     RLMessagePortSetCapacity(server.port, 1);
@@ -147,6 +170,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_timeout_of_huge_val_never_expires);
     tcase_add_test(tcase, an_async_timeout_of_huge_val_never_expires);
     tcase_add_loop_test(tcase, a_reply_timeout_of_0_polls_once, 0, count);
+    tcase_add_test(tcase, the_mode_of_a_waiting_thread_is_not_empty);
     tcase_add_loop_test(tcase, a_send_timeout_of_0_does_not_wait_for_room, 0, count);
     tcase_add_test(tcase, a_send_timeout_of_huge_val_waits_for_room_without_limit);
     tcase_add_test(tcase, a_timeout_of_nan_is_reported);

@@ -88,7 +88,7 @@ STATES = {
     "posts": ["went to the posted function post_again. The function posts itself each time"],
     "fast timer": ["went to the timer callback tick. The timer repeats every 10 us"],
     "request": [r"It is waiting for the reply to a request that it sent .* ago to message port states\.test of this process",
-                "because the mode has 1 source: an internal one for a port"],
+                "because a request waits for its reply in the mode"],
     "unreferenced timer": ["when a timer is due", r"does not end by itself, because the mode has 1 source: look_away \(not signalled\)"],
     "woken": [r"was last woken .* ago by thread \d+ \(states\), which had posted look_away"],
 }

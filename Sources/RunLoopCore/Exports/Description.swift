@@ -95,6 +95,7 @@ private func describe(_ mode: ModePointer, of loop: RunLoopPointer, reserve: Int
     }
     text.append("(sources=", decimal: sources)
     text.append(" timers=", decimal: items - sources)
+    if mode.pointee.waitingRuns > 0 { text.append(" waits=", decimal: mode.pointee.waitingRuns) }
     loop.pointee.registrations.forEach { registration in
         let source = registration.source
         guard loop.contains(registration.set, .mode(mode)), !registration.isUnreferenced else { return }

@@ -23,6 +23,8 @@ struct Activation: BitwiseCopyable {
     var returnsAfterSource = false
     /// Whether the run was started through CF's name for the function: see `isEmpty(_:asCF:)`.
     var runsAsCF = false
+    /// Whether the run counts in `Mode.waitingRuns`.
+    var waits = false
     /// Whether the run has consumed a wake-up, which may have been meant for an outer run.
     var tookWake = false
     /// 1 if a stop was requested before the run began. That stop is meant for the outer activation or, outside of any run, for the guest.
@@ -41,17 +43,20 @@ extension RunLoopPointer {
 
     /// Runs the loop until an absolute deadline. `.distantPast` makes one pass that does not sleep. After `.finished`, errno is 0 if the
     /// mode is empty or does not exist, otherwise the error of the system call that failed. `asCF`: whether a common mode of the main
-    /// loop counts as never empty.
+    /// loop counts as never empty. `waits`: whether the caller waits for something that ends the run, so that the mode is not empty, also
+    /// for runs that are nested in this one.
     @inline(never)
-    func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false) -> RunResult {
+    func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false, waits: Bool = false)
+        -> RunResult
+    {
         pointee.lastRunWasStopped = false
-        guard let mode = modeToRun(name, asCF) else { return .finished }
+        guard let mode = modeToRun(name, asCF, waits) else { return .finished }
         let outer = pointee.activation
         if outer.depth == 0 { Clock.sampleClocksOncePerTick() }
         enter(
             Activation(
                 mode: mode, depth: outer.depth + 1, place: StackPlace(frame: linux_frame()), deadline: deadline,
-                returnsAfterSource: returnAfterSourceHandled, runsAsCF: asCF))
+                returnsAfterSource: returnAfterSourceHandled, runsAsCF: asCF, waits: waits))
         // Step 1: notify observers that the run has been entered.
         notify(mode, .entry)
         // Steps 2 to 9.
@@ -67,7 +72,7 @@ extension RunLoopPointer {
 
     /// Returns the mode to run. If the mode cannot be run, returns nil with errno: 0 if the mode is empty or does not exist, otherwise the
     /// error of the system call that failed.
-    private func modeToRun(_ name: StringPointer, _ asCF: Bool) -> ModePointer? {
+    private func modeToRun(_ name: StringPointer, _ asCF: Bool, _ waits: Bool) -> ModePointer? {
         var found = locked { listedMode(named: name) }
         if found == nil {
             systemError = 0
@@ -75,7 +80,7 @@ extension RunLoopPointer {
             found = locked { listedMode(named: name) }
         }
         guard let mode = found, !name.isCommonModes else { return nil }
-        if isEmpty(mode, asCF: asCF) {
+        if !waits && isEmpty(mode, asCF: asCF) {
             systemError = 0
             return nil
         }
@@ -142,6 +147,7 @@ extension RunLoopPointer {
         lock()
         pointee.activation = activation
         pointee.activation.stopOfOuter = stop
+        if activation.waits { activation.mode?.pointee.waitingRuns += 1 }
         activationChanged()
         unlock()
     }
@@ -154,6 +160,7 @@ extension RunLoopPointer {
         let ended = pointee.activation
         pointee.lastRunWasStopped = pointee.stop.exchange(ended.stopOfOuter, ordering: .acquiringAndReleasing) != 0
         lock()
+        if ended.waits { ended.mode?.pointee.waitingRuns -= 1 }
         pointee.activation = outer
         // Release callbacks may have autoreleased more objects than one drain releases. The outer activation inherits the rest.
         pointee.activation.autoreleasedCount += ended.autoreleasedCount

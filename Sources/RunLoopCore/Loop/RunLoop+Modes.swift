@@ -190,14 +190,14 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Whether the mode has no source, no timer, and no function waiting for it. Observers and unreferenced items do not count. O(number of
-    /// sets of the mode). Loop thread only; call without the lock held.
+    /// Whether the mode has no source, no timer, and no function waiting for it, and no run waits in it for something else. Observers and
+    /// unreferenced items do not count. O(number of sets of the mode). Loop thread only; call without the lock held.
     ///
     /// `asCF`: whether the run was started through CF's name for the function. In CFRunLoop a common mode of the main loop stands for
     /// libdispatch's main queue and is never empty, whether or not anything uses that queue; programs rely on it. Only a run nested in work
     /// of that queue can find such a mode empty.
     func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool {
-        locked { !hasItems(mode) && !hasFunctions(for: mode) } && !(asCF && neverEmpties(mode))
+        locked { !hasItems(mode) && !hasFunctions(for: mode) } && mode.pointee.waitingRuns == 0 && !(asCF && neverEmpties(mode))
     }
 
     /// Whether CF's names never find this mode empty: see `isEmpty(_:asCF:)`. Call without the lock held.

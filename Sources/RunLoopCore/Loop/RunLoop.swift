@@ -203,6 +203,9 @@ struct Mode: ~Copyable {
     var observers = PlainList<ObserverPointer>()
     /// Whether the last pass fired timers, so that the next one serves ready descriptors first. Loop thread only.
     var firedTimersLast = false
+    /// How many runs of the mode, nested in each other, wait for something that ends them: the mode is then not empty. Written by the loop's
+    /// thread with the lock held.
+    var waitingRuns = 0
     /// The mode's innermost timer pass fires the timers that were due by this time; 0 outside of its timer passes. Guarded by the lock.
     var timersDueBy: UInt64 = 0
     /// The value of `RunLoopStorage.dispatchStamp` when this round of turns began: see `isNext`. Guarded by the lock.

@@ -172,11 +172,11 @@ extension MessagePortPointer {
             return false
         }
         if pending.pointee.isCompleted { return false }
-        pending.pointee.replySource.keepModeAlive()
         var wasStopped = false
         var runLimit = deadline
         while !pending.pointee.isCompleted {
-            let result = loop.run(in: pending.pointee.replySource.pointee.modeName, until: runLimit, returnAfterSourceHandled: true)
+            let mode = pending.pointee.replySource.pointee.modeName
+            let result = loop.run(in: mode, until: runLimit, returnAfterSourceHandled: true, waits: true)
             // `result` does not show this: a reply that is handled in the same pass hides a stop.
             if loop.pointee.lastRunWasStopped { wasStopped = true }
             if runLimit == .distantPast || pending.pointee.isCompleted { break }

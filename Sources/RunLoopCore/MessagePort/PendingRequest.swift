@@ -136,8 +136,7 @@ extension MessagePortPointer {
         } else {
             replySource.pointee.completed.append(pending)
         }
-        // No signal while the loop's own thread is still sending: it receives replies itself meanwhile, and then checks for the result.
-        if !replySource.pointee.loop.isCurrent || replySource.pointee.keepsModeAlive { replySource.signalAndWakeLocked() }
+        replySource.signalAndWakeLocked()
         return pending.pointee.callout == nil && replySource.pointee.loop.isCurrent
     }
 

@@ -3,7 +3,7 @@ import CRunLoop
 import Synchronization
 
 /// Delivers the replies of a remote port to one loop in one mode, like CF's reply source. Created by the first request that waits there,
-/// and kept so that further requests need not add and remove a source. Keeps its mode alive only while a request needs the loop to run.
+/// and kept so that further requests need not add and remove a source. Keeps its mode alive only while a request with a callback waits.
 ///
 /// Freed with its run loop source. Guarded by the remote port's mutex.
 struct ReplySource: Linked, ~Copyable {
@@ -16,7 +16,7 @@ struct ReplySource: Linked, ~Copyable {
     var source: SourcePointer?
     /// How many requests wait here. Changed only by the loop's thread.
     var waitingRequests: UInt32 = 0
-    /// Whether a request needs the loop to run, so that `source` counts as a source of the mode. Loop thread only.
+    /// Whether requests with callbacks need the loop to run, so that `source` counts as a source of the mode. Loop thread only.
     var keepsModeAlive = false
     /// How many requests were completed without their waiting run of the loop having noticed. There can be several, one for each nested
     /// run.
@@ -102,8 +102,8 @@ extension MessagePortPointer {
 }
 
 extension ReplySourcePointer {
-    /// Makes the mode count as not empty until no request waits here, since a request needs the loop to run. Loop thread only; call without
-    /// the mutex held.
+    /// Makes the mode count as not empty until no request waits here, since a request with a callback needs the loop to run. Loop thread
+    /// only; call without the mutex held.
     func keepModeAlive() {
         if pointee.keepsModeAlive { return }
         pointee.keepsModeAlive = true
