@@ -102,27 +102,16 @@ extension MessagePortPointer {
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
         guard let pending = begin(loop, mode, nil, nil) else { return base.isValid ? .transportError : .isInvalid }
-        let level = loop.pushCleanup(
-            CleanupHandler(function: { pending, port, _ in abandonWait(pending, port) }, object: pending, part: self))
+        let level = loop.pushCleanup(CleanupHandler(function: { pending, _, _ in abandonWait(pending) }, object: pending))
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
         if Probe.isSet { report(.received, .reply, pending.pointee.id) }
         loop.popCleanup(level)
-        let result = finishWaiting(pending, loop, &reply)
-        if result == .isInvalid { base.invalidate() }
-        if wasStopped && loop.pointee.activation.depth > 0 { loop.requestStop() }
-        base.releaseInternal()
-        return result
-    }
-
-    /// Ends the wait for a request that `begin` has made for the calling thread, and frees the request. Returns its result. Loop thread
-    /// only; call without a lock held.
-    fileprivate func finishWaiting(_ pending: PendingRequestPointer, _ loop: RunLoopPointer, _ reply: inout DataPointer?) -> RequestResult {
-        pending.pointee.connection?.release()
         pending.pointee.replySource.endWaiting(of: pending)
         let result = pending.pointee.result
-        reply = pending.pointee.reply
-        pending.deinitialize(count: 1)
-        PendingRequest.slab.deallocate(pending, loop.threadContext)
+        swap(&reply, &pending.pointee.reply)
+        pending.destroy()
+        if result == .isInvalid { base.invalidate(thenRelease: base.releaseInternal) } else { base.releaseInternal() }
+        if wasStopped && loop.pointee.activation.depth > 0 { loop.requestStop() }
         return result
     }
 
@@ -152,7 +141,7 @@ extension MessagePortPointer {
             }
         }
         unlock()
-        known?.endWaiting()
+        known?.endWaiting(of: nil)
         PendingRequest.slab.deallocate(pending, loop.threadContext)
         base.releaseInternal()
         return nil
@@ -198,7 +187,6 @@ extension MessagePortPointer {
         _ loop: RunLoopPointer, _ callout: @escaping PendingRequest.Callout, _ info: UnsafeMutableRawPointer?
     ) -> RequestResult {
         guard let pending = begin(loop, mode, callout, info) else { return base.isValid ? .transportError : .isInvalid }
-        pending.pointee.sending = .isUnderWay
         pending.pointee.replySource.keepModeAlive()
         let deadline = Instant.now(after: Swift.max(seconds, 0))
         let isReady = deadline == .never || setTimer(pending, Swift.max(seconds, 0), mode, loop)
@@ -218,8 +206,8 @@ extension MessagePortPointer {
         pending.pointee.connection = nil
         pending.pointee.sending = .hasEnded
         // A callback may have released the port: the request keeps it alive, and then the connection does.
-        if sent != .success, withdraw(pending) {
-            finish(pending)
+        if sent != .success, pending.withdraw() {
+            pending.finish()
             if sent == .isInvalid { base.invalidate(thenRelease: { connection?.release() }) } else { connection?.release() }
             return sent
         }
@@ -242,11 +230,4 @@ extension MessagePortPointer {
 }
 
 /// Cleanup of a thread that has ended inside a callback while it waited for a reply.
-private func abandonWait(_ pending: UnsafeMutableRawPointer, _ port: UnsafeMutableRawPointer?) {
-    let port = MessagePortPointer(port.unsafelyUnwrapped)
-    let pending = pending.assumingMemoryBound(to: PendingRequest.self)
-    var reply: DataPointer?
-    _ = port.finishWaiting(pending, pending.pointee.replySource.pointee.loop, &reply)
-    reply?.release()
-    port.base.releaseInternal()
-}
+private func abandonWait(_ pending: UnsafeMutableRawPointer) { pending.assumingMemoryBound(to: PendingRequest.self).finish() }

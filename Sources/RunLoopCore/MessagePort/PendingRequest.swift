@@ -21,7 +21,8 @@ struct PendingRequest: Linked, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
     /// State of sending a request that has a callback. Sending may call user code that runs the loop. If the request is completed by then,
-    /// the loop must not call the callback, which would free the request while its sender uses it; it notes `isDue` instead.
+    /// the loop must not call the callback, which would free the request while its sender uses it; it notes `isDue` instead. A request
+    /// with which a thread waits is never called back, so it stays under way.
     enum Sending { case hasEnded, isUnderWay, isDue }
 
     /// Unique among the requests of the port. The reply repeats it.
@@ -40,8 +41,8 @@ struct PendingRequest: Linked, ~Copyable {
     /// The connection by which the request is sent. Retained, since another thread may invalidate the port meanwhile. nil once a request
     /// with a callback was sent.
     var connection: ConnectionPointer?
-    /// `hasEnded` unless the request has a callback and is being sent. Loop thread only.
-    var sending = Sending.hasEnded
+    /// Loop thread only.
+    var sending = Sending.isUnderWay
     var previous: PendingRequestPointer?
     var following: PendingRequestPointer?
 
@@ -55,7 +56,7 @@ struct PendingRequest: Linked, ~Copyable {
 }
 
 extension PendingRequest {
-    /// Whether there is a result. Any thread, without the mutex; the result itself is read under the mutex.
+    /// Whether the request has a result or was withdrawn. Any thread, without the mutex; the result itself is read under the mutex.
     var isCompleted: Bool { completed.load(ordering: .acquiring) != 0 }
 
     /// Publishes the result, which must be complete. The caller holds the mutex.
@@ -78,29 +79,16 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Removes a request without a reply from the list, marks it as completed, and frees what has arrived of a large reply to it. The
-    /// caller holds the mutex.
+    /// Removes a request from the list that it is in. If that is the list of requests without a reply, marks it as completed, and frees
+    /// what has arrived of a large reply to it. The caller holds the mutex.
     @inline(never)
-    func removeUnanswered(_ pending: PendingRequestPointer) {
+    func remove(_ pending: PendingRequestPointer) {
+        if pending.pointee.isCompleted { return pending.pointee.replySource.pointee.completed.remove(pending) }
         pointee.pending.remove(pending)
         pending.pointee.markCompleted()
         if let connection = pointee.connection { connection.locked { connection.pointee.incoming.skip(pending.pointee.id) } }
     }
 }
-
-extension PendingRequestPointer {
-    /// The callback of the timer: completes the request without a reply and calls the request's callback. If the request is still being
-    /// sent, the loop makes that call afterwards. Loop thread only; calls user code.
-    func timeOut() {
-        let port = pointee.replySource.pointee.port
-        if pointee.sending != .hasEnded { return port.expire(self) }
-        if !port.withdraw(self) { return }
-        port.locked { port.pointee.base.runningCalls += 1 }
-        port.callBack(self)
-    }
-}
-
-// How a pending request ends: by a reply, by its time limit (`PendingRequest.timeOut`), or because the port becomes invalid.
 
 extension MessagePortPointer {
     /// Completes the request with this number. Takes over the caller's reference to the reply. Returns true if the calling thread waits for
@@ -126,95 +114,14 @@ extension MessagePortPointer {
     /// Completes a request that is in the list: the thread that waits sees the result, or the loop is made to call the callback. Returns
     /// true if the calling thread waits for it. The caller holds the mutex.
     @inline(never)
-    private func complete(_ pending: PendingRequestPointer, with result: RequestResult) -> Bool {
+    fileprivate func complete(_ pending: PendingRequestPointer, with result: RequestResult) -> Bool {
         pointee.pending.remove(pending)
         pending.pointee.result = result
         pending.pointee.markCompleted()
         let replySource = pending.pointee.replySource
-        if pending.pointee.callout == nil {
-            replySource.pointee.unseenReplies += 1
-        } else {
-            replySource.pointee.completed.append(pending)
-        }
+        replySource.pointee.completed.append(pending)
         replySource.signalAndWakeLocked()
         return pending.pointee.callout == nil && replySource.pointee.loop.isCurrent
-    }
-
-    /// Removes a request from the list without a reply. Returns false if it was completed before; then it is in the reply source's
-    /// `completed`. Loop thread only; call without the mutex held.
-    func withdraw(_ pending: PendingRequestPointer) -> Bool {
-        locked {
-            if pending.pointee.isCompleted { return false }
-            removeUnanswered(pending)
-            return true
-        }
-    }
-
-    /// Completes a request whose time is up while it is still being sent. Loop thread only; call without the mutex held.
-    @inline(never)
-    fileprivate func expire(_ pending: PendingRequestPointer) {
-        locked { if !pending.pointee.isCompleted { _ = complete(pending, with: .receiveTimeout) } }
-    }
-
-    /// Calls the callback of a request, and then ends and frees the request. The caller has counted the call in `runningCalls`. Loop thread
-    /// only; call without the mutex held. Calls user code.
-    @inline(never)
-    func callBack(_ pending: PendingRequestPointer) {
-        cancelTimer(pending)
-        if let callout = pending.pointee.callout {
-            let loop = pending.pointee.replySource.pointee.loop
-            let level = loop.pushCleanup(
-                CleanupHandler(function: { port, pending, _ in abandonReply(port, pending) }, object: self, part: pending))
-            if Probe.isSet { report(.received, .reply, pending.pointee.id) }
-            RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
-                handle, pending.pointee.result.rawValue, pending.pointee.reply?.handle, pending.pointee.info, callout)
-            loop.popCleanup(level)
-        }
-        base.endCall()
-        finish(pending)
-    }
-
-    /// Ends the wait of a request that has a callback, and frees it. Loop thread only; call without the mutex held. May free the reply
-    /// source.
-    @inline(never)
-    func finish(_ pending: PendingRequestPointer) {
-        let replySource = pending.pointee.replySource
-        destroy(pending)
-        replySource.endWaiting()
-        base.releaseInternal()
-    }
-
-    /// Cancels the timer of a request that has a callback. Loop thread only; call without the mutex held.
-    @inline(never)
-    func cancelTimer(_ pending: PendingRequestPointer) {
-        guard let timer = pending.pointee.timer else { return }
-        pending.pointee.timer = nil
-        timer.invalidate()
-        timer.release()
-    }
-
-    /// Destroys a request that has a callback. The caller releases the request's internal reference to the port. Call without the mutex
-    /// held.
-    @inline(never)
-    func destroy(_ pending: PendingRequestPointer) {
-        cancelTimer(pending)
-        // Only set if the thread has ended while sending the request.
-        pending.pointee.connection?.release()
-        pending.pointee.reply?.release()
-        pending.deinitialize(count: 1)
-        PendingRequest.slab.deallocate(pending)
-    }
-
-    /// Removes all requests of a reply source that is being closed from the list. Requests with a callback are moved to its `completed`,
-    /// for the caller to free. The caller holds the mutex.
-    func removeRequests(of replySource: ReplySourcePointer) {
-        var next = pointee.pending.first
-        while let pending = next {
-            next = pending.pointee.following
-            if pending.pointee.replySource != replySource { continue }
-            removeUnanswered(pending)
-            if pending.pointee.callout != nil { replySource.pointee.completed.append(pending) }
-        }
     }
 
     /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread; call without the mutex held.
@@ -224,10 +131,85 @@ extension MessagePortPointer {
     private func pending(_ id: UInt32) -> PendingRequestPointer? { pointee.pending.first?.first { $0.pointee.id == id } }
 }
 
+// How a pending request ends: by a reply, by its time limit, because it could not be sent, or because the port becomes invalid. Loop thread
+// only; call without the mutex held.
+
+extension PendingRequestPointer {
+    private var port: MessagePortPointer { pointee.replySource.pointee.port }
+
+    /// Removes the request from the list without a reply. Returns false if it was completed before.
+    func withdraw() -> Bool {
+        port.locked {
+            if pointee.isCompleted { return false }
+            port.remove(self)
+            return true
+        }
+    }
+
+    /// The callback of the timer: ends the request without a reply and calls its callback. If the request is still being sent, the loop
+    /// makes that call afterwards. Calls user code.
+    func timeOut() {
+        let isDue = port.locked { () -> Bool in
+            if pointee.isCompleted { return false }
+            if pointee.sending == .hasEnded {
+                port.remove(self)
+                port.base.countCall()
+                return true
+            }
+            _ = port.complete(self, with: .receiveTimeout)
+            return false
+        }
+        if isDue { callBack() }
+    }
+
+    /// Calls the callback of the request, and then ends and frees the request. The caller has counted the call. Calls user code.
+    @inline(never)
+    func callBack() {
+        let port = port
+        cancelTimer()
+        if let callout = pointee.callout {
+            let loop = pointee.replySource.pointee.loop
+            let level = loop.pushCleanup(CleanupHandler(function: { port, pending, _ in abandonReply(port, pending) }, object: port, part: self))
+            if Probe.isSet { port.report(.received, .reply, pointee.id) }
+            RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
+                port.handle, pointee.result.rawValue, pointee.reply?.handle, pointee.info, callout)
+            loop.popCleanup(level)
+        }
+        port.base.endCall()
+        finish()
+    }
+
+    /// Ends the wait of the request, and frees it. May free the reply source and the port.
+    @inline(never)
+    func finish() {
+        let port = port
+        pointee.replySource.endWaiting(of: self)
+        destroy()
+        port.base.releaseInternal()
+    }
+
+    /// Cancels the timer, if there is one.
+    private func cancelTimer() {
+        guard let timer = pointee.timer else { return }
+        pointee.timer = nil
+        timer.invalidate()
+        timer.release()
+    }
+
+    /// Frees the request, which is in no list. The caller then releases the request's internal reference to the port.
+    @inline(never)
+    func destroy() {
+        cancelTimer()
+        // nil if the request has a callback, unless the thread has ended while sending the request.
+        pointee.connection?.release()
+        pointee.reply?.release()
+        deinitialize(count: 1)
+        PendingRequest.slab.deallocate(self)
+    }
+}
+
 /// Cleanup of a thread that has ended inside the callback of a request.
 private func abandonReply(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
-    let pending = pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self)
-    let port = MessagePortPointer(port)
-    port.base.endCall()
-    port.finish(pending)
+    MessagePortPointer(port).base.endCall()
+    pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self).finish()
 }

@@ -16,12 +16,8 @@ struct ReplySource: Linked, ~Copyable {
     var source: SourcePointer?
     /// How many requests wait here. Changed only by the loop's thread.
     var waitingRequests: UInt32 = 0
-    /// Whether requests with callbacks need the loop to run, so that `source` counts as a source of the mode. Loop thread only.
-    var keepsModeAlive = false
-    /// How many requests were completed without their waiting run of the loop having noticed. There can be several, one for each nested
-    /// run.
-    var unseenReplies: UInt32 = 0
-    /// Completed requests whose callbacks have to be called.
+    /// Completed requests whose callbacks have to be called, or whose threads have not noticed yet. There can be several of a thread, one
+    /// for each nested run.
     var completed = LinkedQueue<PendingRequest>()
     var previous: ReplySourcePointer?
     var following: ReplySourcePointer?
@@ -94,7 +90,7 @@ extension MessagePortPointer {
     /// none. The caller holds the mutex.
     private var idleReplySource: (ReplySourcePointer, SourcePointer)? {
         if pointee.base.isValid { return nil }
-        let idle = pointee.replySources?.first { $0.pointee.waitingRequests == 0 && $0.pointee.completed.first == nil }
+        let idle = pointee.replySources?.first { $0.pointee.waitingRequests == 0 }
         guard let replySource = idle, let source = replySource.pointee.source else { return nil }
         source.pointee.item.object.retain()
         return (replySource, source)
@@ -105,28 +101,21 @@ extension ReplySourcePointer {
     /// Makes the mode count as not empty until no request waits here, since a request with a callback needs the loop to run. Loop thread
     /// only; call without the mutex held.
     func keepModeAlive() {
-        if pointee.keepsModeAlive { return }
-        pointee.keepsModeAlive = true
-        if let source = pointee.source { RunLoopPointer.setUnreferenced(source, false) }
+        if let source = pointee.source, source.pointee.item.has(.unreferenced) { RunLoopPointer.setUnreferenced(source, false) }
     }
 
-    /// Ends the wait of a request. `pending` is a request with which a thread has waited, and which that thread frees afterwards; nil for a
-    /// request with a callback. Loop thread only; call without the mutex held. May free the reply source.
-    func endWaiting(of pending: PendingRequestPointer? = nil) {
+    /// Ends the wait of a request, and removes it from the list that it is in; nil for one that is in none. Loop thread only; call without
+    /// the mutex held. May free the reply source.
+    func endWaiting(of pending: PendingRequestPointer?) {
         let port = pointee.port
-        if pointee.waitingRequests == 1 && pointee.keepsModeAlive {
-            pointee.keepsModeAlive = false
-            if let source = pointee.source { RunLoopPointer.setUnreferenced(source, true) }
+        if pointee.waitingRequests == 1, let source = pointee.source, !source.pointee.item.has(.unreferenced) {
+            RunLoopPointer.setUnreferenced(source, true)
         }
         let isValid = port.locked { () -> Bool in
             if pointee.waitingRequests > 0 { pointee.waitingRequests -= 1 }
-            if let pending, !pending.pointee.isCompleted {
-                port.removeUnanswered(pending)
-            } else if pending != nil && pointee.unseenReplies > 0 {
-                pointee.unseenReplies -= 1
-            }
+            if let pending { port.remove(pending) }
             // This run may have consumed the signal for a request that an outer run waits for.
-            if pointee.unseenReplies > 0 || pointee.completed.first != nil {
+            if pointee.completed.first != nil {
                 signalAndWakeLocked()
             } else if let source = pointee.source, source.isSignalled {
                 _ = source.takeSignal()
@@ -147,7 +136,7 @@ extension ReplySourcePointer {
     /// ends. Loop thread only; calls user code.
     fileprivate func perform() {
         let port = pointee.port
-        while let pending = port.locked({ takeCompleted() }) { port.callBack(pending) }
+        while let pending = port.locked({ takeCompleted() }) { pending.callBack() }
     }
 
     /// Removes the first completed request that is not still being sent from `completed`, and counts the call of its callback. Marks
@@ -160,7 +149,7 @@ extension ReplySourcePointer {
         }
         guard let pending = next else { return nil }
         pointee.completed.remove(pending)
-        pointee.port.pointee.base.runningCalls += 1
+        pointee.port.base.countCall()
         return pending
     }
 
@@ -169,21 +158,24 @@ extension ReplySourcePointer {
     @inline(never)
     fileprivate func close() {
         let port = pointee.port
-        var dropped = LinkedQueue<PendingRequest>()
         let source = port.locked { () -> SourcePointer? in
-            guard let source = pointee.source else { return nil }
-            pointee.source = nil
-            unlink(from: &port.pointee.replySources)
-            port.removeRequests(of: self)
-            swap(&dropped, &pointee.completed)
-            return source
+            if pointee.source != nil { unlink(from: &port.pointee.replySources) }
+            defer { pointee.source = nil }
+            return pointee.source
         }
-        while let pending = dropped.first {
-            dropped.remove(pending)
-            port.destroy(pending)
+        while let pending = port.locked({ takeAny() }) {
+            pending.destroy()
             port.base.releaseInternal()
         }
         source?.release()
+    }
+
+    /// Removes a request from the list that it is in, and returns it; nil if there is none. The caller holds the port's mutex.
+    private func takeAny() -> PendingRequestPointer? {
+        let port = pointee.port
+        let pending = pointee.completed.first ?? port.pointee.pending.first?.first { $0.pointee.replySource == self }
+        if let pending { port.remove(pending) }
+        return pending
     }
 
     /// The release function of the run loop source: frees the reply source.
