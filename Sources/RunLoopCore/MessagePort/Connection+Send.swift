@@ -14,8 +14,6 @@ extension Instant {
 }
 
 extension ConnectionPointer {
-    // MARK: requests
-
     /// Sends a small one-way request through an open ring, without waiting. Returns nil if nothing was sent: the caller then uses
     /// `transmit`. Returns `isInvalid` if the server is gone. Any thread; called under the remote port's mutex.
     func transmitAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? { ringResult(sendByExistingRing(message, data)) }
@@ -35,7 +33,7 @@ extension ConnectionPointer {
         if pointee.role == .inProcess { return enqueue(frame, data, until: deadline) }
         var ticket: UInt32?
         while true {
-            switch fitsInPacket(data) ? sendPacket(frame, data) : sendLarge(frame, data, &ticket) {
+            switch send(request: frame, data, &ticket) {
             case .done:
                 // If a reply is wanted, the loop sends the rest. A one-way sender waits until all is sent.
                 guard let ticket, frame.id == 0 else { return .success }
@@ -64,52 +62,5 @@ extension ConnectionPointer {
         }
         request.cancelUnsent()
         return result
-    }
-
-    // MARK: packets
-
-    /// Sends a server's frame with `data` as its payload, and queues what does not fit into the socket buffer. Does nothing if the
-    /// connection is closed, and closes it if out of memory. Any thread; call without the mutex held. May call user code if it closes the
-    /// connection.
-    @inline(never)
-    func send(_ frame: Frame, _ data: DataPointer?) {
-        if !fitsInPacket(data) || sendPacket(frame, data) != .done { sendOrQueue(frame, data) }
-    }
-
-    /// Whether a frame with this payload is a single packet.
-    func fitsInPacket(_ data: DataPointer?) -> Bool { data.map { $0.pointee.count <= Frame.inlineLimit } ?? true }
-
-    /// Sends a frame whose payload fits into one packet. Returns `full`, and sends nothing, if there is no room or other frames are queued.
-    /// One system call. Any thread; call without the mutex held.
-    func sendPacket(_ frame: Frame, _ data: DataPointer?) -> PacketSocket.Sent {
-        let count = data?.pointee.count ?? 0
-        var head = frame.head
-        if data != nil { head.2 = Frame.PayloadLocation.inline.rawValue }
-        head.6 = UInt64(count)
-        pointee.mutex.lock()
-        var outcome = PacketSocket.Sent.gone
-        if pointee.isOpen && pointee.sendQueue.isEmpty {
-            outcome = PacketSocket.send(pointee.fd, &head, Frame.headSize, data?.bytes, count, passing: -1)
-            if outcome == .done { noteSent(frame) }
-        } else if pointee.isOpen {
-            outcome = .full
-        }
-        pointee.mutex.unlock()
-        return outcome
-    }
-
-    /// Server: reports to the client that a request will not be answered. Any thread; call without the mutex held.
-    func sendDropped(_ id: UInt32) {
-        send(Frame(kind: .dropped, id: id), nil)
-    }
-
-    /// Server: rejects a request that cannot be received. A client that waits for a reply is notified that there will be none. One-way
-    /// requests must not be lost silently, so for one of those this closes the connection. Call without a lock held; may call user code.
-    func reject(_ frame: Frame) {
-        if frame.id == 0 {
-            disconnect(because: "was disconnected: no memory or file descriptor left to receive its request")
-        } else {
-            sendDropped(frame.id)
-        }
     }
 }

@@ -72,17 +72,19 @@ extension RequestPointer {
         return true
     }
 
-    /// Sends the reply of a request whose answer the calling thread has claimed. If `isDropped`, or if the data is too large, reports that
-    /// there will be no reply. Does nothing if the sender wants none.
+    /// Sends the reply of a request whose answer the calling thread has claimed. If `isDropped`, or if the data is too large or cannot be
+    /// copied, reports that there will be no reply. Does nothing if the sender wants none.
     @inline(never)
     func sendReply(_ data: DataPointer?, isDropped: Bool = false) {
         if pointee.id == 0 { return }
         if Probe.isSet { probeReply() }
-        if isDropped || (data.map { $0.pointee.count > Frame.lengthLimit } ?? false) { return sendNoReply() }
+        let isDropped = isDropped || (data.map { $0.pointee.count > Frame.lengthLimit } ?? false)
         if let remote = pointee.connection.pointee.remote {
-            let reply = data?.lastingCopy()
-            if data != nil && reply == nil { return sendNoReply() }
-            remote.complete(pointee.id, .success, reply)
+            let reply = isDropped ? nil : data?.lastingCopy()
+            let isLost = isDropped || data != nil && reply == nil
+            remote.complete(pointee.id, isLost ? .transportError : .success, reply)
+        } else if isDropped {
+            pointee.connection.send(Frame(kind: .dropped, id: pointee.id), nil)
         } else {
             pointee.connection.send(Frame(kind: .reply, id: pointee.id, messageID: pointee.messageID), data)
         }
@@ -99,15 +101,6 @@ extension RequestPointer {
             }
         }
         retain()
-    }
-
-    /// Reports to the sender that there will be no reply.
-    private func sendNoReply() {
-        if let remote = pointee.connection.pointee.remote {
-            remote.complete(pointee.id, .transportError, nil)
-        } else {
-            pointee.connection.sendDropped(pointee.id)
-        }
     }
 
     /// Frees a request that could not be sent. Its sender gets the error code instead of a reply.

@@ -14,7 +14,6 @@ struct SendQueue: ~Copyable {
         /// How many bytes of a payload in pieces were sent; -1 if the frame itself was not.
         fileprivate(set) var sent = -1
 
-        @inline(never)
         init(_ frame: Frame, _ data: DataPointer?) {
             self.frame = frame
             self.data = data
@@ -60,19 +59,47 @@ struct SendQueue: ~Copyable {
 }
 
 extension ConnectionPointer {
-    /// `send` for a frame that may not fit into one packet, or into the socket buffer.
-    func sendOrQueue(_ frame: Frame, _ data: DataPointer?) {
+    /// Server: sends a frame with `data` as its payload, and queues what does not fit into the socket buffer. Does nothing if the connection
+    /// is closed, and closes it if out of memory. Any thread; call without the mutex held. May call user code if it closes the connection.
+    @inline(never)
+    func send(_ frame: Frame, _ data: DataPointer?) {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in
-            if !pointee.isOpen { return .gone }
-            if pointee.sendQueue.isEmpty {
-                let outcome = sendLocked(&outgoing)
-                if outcome != .full { return outcome }
-            }
-            return enqueueLocked(outgoing) ? .full : .failed
+            let sent = sendFirstLocked(&outgoing)
+            if sent == .full && !enqueueLocked(outgoing) { return .failed }
+            return sent
         }
         // If the peer is gone, the loop notices that after it has read what the peer sent before.
         if outcome == .full { updateInterest() } else if outcome == .failed { close() }
+    }
+
+    /// Client: sends a request, or as much of it as there is room for; the rest is then queued, and `ticket` is set. Returns `full` if
+    /// nothing was sent. Any thread; call without the mutex held.
+    func send(request frame: Frame, _ data: DataPointer?, _ ticket: inout UInt32?) -> PacketSocket.Sent {
+        var outgoing = SendQueue.OutgoingFrame(frame, data)
+        let outcome = locked { () -> PacketSocket.Sent in
+            let sent = sendFirstLocked(&outgoing)
+            if sent == .done || sent == .gone || !outgoing.isUnderWay { return sent }
+            if sent == .failed || !enqueueLocked(outgoing) {
+                pointee.sendQueue.owesAbandoned = true
+                return .failed
+            }
+            ticket = pointee.sendQueue.ticket
+            return .done
+        }
+        if ticket != nil { updateInterest() }
+        return outcome
+    }
+
+    /// Sends a frame, or as much of it as there is room for. Sends nothing, and returns `gone` or `full`, if the connection is closed or
+    /// other frames are queued. The caller holds the mutex.
+    private func sendFirstLocked(_ outgoing: inout SendQueue.OutgoingFrame) -> PacketSocket.Sent {
+        if !pointee.isOpen { return .gone }
+        if !pointee.sendQueue.isEmpty { return .full }
+        var budget = PortLimits.bytesPerTurn
+        let sent = sendLocked(&outgoing, &budget)
+        if sent == .done { noteSent(outgoing.frame) }
+        return sent
     }
 
     /// Queues what is left of a frame. Returns false if out of memory. The caller holds the mutex.
@@ -87,27 +114,6 @@ extension ConnectionPointer {
         }
         set(.hasBacklog, to: .hasBacklog)
         return true
-    }
-
-    /// Client: sends a large request, or as much of it as there is room for; the rest is then queued, and `ticket` is set. Returns `full`
-    /// if nothing was sent. Any thread; call without the mutex held.
-    func sendLarge(_ frame: Frame, _ data: DataPointer?, _ ticket: inout UInt32?) -> PacketSocket.Sent {
-        var outgoing = SendQueue.OutgoingFrame(frame, data)
-        let sent = locked { () -> PacketSocket.Sent in
-            if !pointee.isOpen { return .gone }
-            if !pointee.sendQueue.isEmpty { return .full }
-            let sent = sendLocked(&outgoing)
-            if sent == .done { noteSent(frame) }
-            if sent == .done || sent == .gone || !outgoing.isUnderWay { return sent }
-            if sent == .failed || !enqueueLocked(outgoing) {
-                pointee.sendQueue.owesAbandoned = true
-                return .failed
-            }
-            ticket = pointee.sendQueue.ticket
-            return .done
-        }
-        if ticket != nil { updateInterest() }
-        return sent
     }
 
     /// Client: waits until there may be room for a request. Returns false at the deadline. Meanwhile sends what is queued; receives
@@ -160,14 +166,8 @@ extension ConnectionPointer {
         return wasThere
     }
 
-    /// Sends a frame, and as many pieces of its payload as there is room for. Returns `full` if that is not all. The caller holds the
-    /// mutex.
-    func sendLocked(_ outgoing: inout SendQueue.OutgoingFrame) -> PacketSocket.Sent {
-        var budget = PortLimits.bytesPerTurn
-        return sendLocked(&outgoing, &budget)
-    }
-
-    /// `sendLocked` for several frames, which together send little more than `budget` bytes. The caller holds the mutex.
+    /// Sends a frame, and as many pieces of its payload as there is room for, but little more than `budget` bytes. Returns `full` if that is
+    /// not all. The caller holds the mutex.
     @inline(never)
     private func sendLocked(_ outgoing: inout SendQueue.OutgoingFrame, _ budget: inout Int) -> PacketSocket.Sent {
         let data = outgoing.data
