@@ -19,41 +19,47 @@ extension ConnectionPointer {
     // MARK: the client
 
     /// Client: sends a small one-way request through the ring, if the server has passed one. Waits a while for room in a full ring. Returns
-    /// `done`, or `gone` if the server is gone; any other result means that the request was not sent and has to go through the socket.
-    /// Unless it waits, makes a system call only if the server may be asleep, and for one entry in 32. Any thread; call without a lock
-    /// held. May call user code if the connection ends.
-    func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> PacketSocket.Sent {
-        let length = data?.pointee.count ?? 0
-        if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
+    /// `isInvalid` if the server is gone, and nil if the request was not sent and has to go through the socket. Unless it waits, makes a
+    /// system call only if the server may be asleep, and for one entry in 32. Any thread; call without a lock held. May call user code if the
+    /// connection ends.
+    func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> RequestResult? {
         var isDue = false
-        var sent = locked { putIntoRingLocked(message, data?.bytes, length, &isDue) }
+        var sent = putIntoRing(message, data, &isDue)
         if isDue && sent == .failed { pollForRing() }
         var polls = 0
         while sent == .full && polls < Connection.fullRingPolls && Clock.now < deadline {
             // No doorbell reports room: another thread of the client that reads the socket could consume it.
             _ = Descriptor.poll(pointee.fd, for: [], within: Connection.fullRingPollInterval)
             polls += 1
-            sent = locked { putIntoRingLocked(message, data?.bytes, length, &isDue) }
+            sent = putIntoRing(message, data, &isDue)
         }
         // The ring is still full after all polls. Requests go through the socket until the server has made room.
         if sent == .full { locked { pointee.ring.staysFull = true } }
-        return sent
+        return result(sent)
     }
 
-    /// Client: sends a small one-way request through the ring if it is open and has room; otherwise returns `failed` or `full`, and sends
-    /// nothing. Never waits, and reads no clock. Any thread; call without the mutex held.
-    func sendByExistingRing(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
+    /// Client: like `sendByRing`, but only if the ring is open and has room: never waits, reads no clock, and calls no user code. Any
+    /// thread; call without the mutex held.
+    func sendByOpenRing(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
+        var isDue = false
+        return result(putIntoRing(message, data, &isDue, onlyIfOpen: true))
+    }
+
+    /// The result of a request after an attempt to put it into the ring; nil if it has to go through the socket.
+    private func result(_ sent: PacketSocket.Sent) -> RequestResult? { sent == .done ? .success : sent == .gone ? .isInvalid : nil }
+
+    /// Puts a request into the ring, which it opens first if the server has passed one, unless `onlyIfOpen`. Returns `full` if there is no
+    /// room now, and `failed` if the request has to go through the socket. Sets `isDue` once in a number of requests. Call without the mutex
+    /// held.
+    private func putIntoRing(_ message: Int32, _ data: DataPointer?, _ isDue: inout Bool, onlyIfOpen: Bool = false) -> PacketSocket.Sent {
         let length = data?.pointee.count ?? 0
         if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
-        var isDue = false
-        lock()
-        let sent = pointee.ring.isOpen ? putIntoRingLocked(message, data?.bytes, length, &isDue) : .failed
-        unlock()
-        return sent
+        return locked {
+            onlyIfOpen && !pointee.ring.isOpen ? .failed : putIntoRingLocked(message, data?.bytes, length, &isDue)
+        }
     }
 
-    /// Puts a request into the ring, which it opens first if the server has passed one. Returns `full` if there is no room now, and
-    /// `failed` if the request has to go through the socket. Sets `isDue` once in a number of requests. The caller holds the mutex.
+    /// The part of `putIntoRing` for which the caller holds the mutex.
     @inline(never)
     private func putIntoRingLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ isDue: inout Bool)
         -> PacketSocket.Sent

@@ -14,22 +14,12 @@ extension Instant {
 }
 
 extension ConnectionPointer {
-    /// Sends a small one-way request through an open ring, without waiting. Returns nil if nothing was sent: the caller then uses
-    /// `transmit`. Returns `isInvalid` if the server is gone. Any thread; called under the remote port's mutex.
-    func transmitAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? { ringResult(sendByExistingRing(message, data)) }
-
-    /// Returns the result of an attempt to send through the ring; nil if there is no ring or no room in it, so that the request has to go
-    /// through the socket.
-    private func ringResult(_ sent: PacketSocket.Sent) -> RequestResult? {
-        sent == .done ? .success : sent == .gone ? .isInvalid : nil
-    }
-
     /// Sends a request to the local port, and waits for room until `deadline`. Returns `isInvalid` if that port is gone: the caller
     /// invalidates the remote port, after removing the request from its list. Any thread; call without a lock held. May call user code if a
     /// connection ends.
     func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
-        if frame.id == 0, let result = ringResult(sendByRing(frame.messageID, data, until: deadline)) { return result }
+        if frame.id == 0, let result = sendByRing(frame.messageID, data, until: deadline) { return result }
         if pointee.role == .inProcess { return enqueue(frame, data, until: deadline) }
         var ticket: UInt32?
         while true {

@@ -71,7 +71,7 @@ extension MessagePortPointer {
     /// the caller then uses `sendOneWay`. Any thread; call without a lock held. Calls user code if the server turns out to be gone.
     func sendOneWayAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
         // The port keeps its connection as long as the mutex is held.
-        let result = locked { pointee.connection?.transmitAtOnce(message, data) }
+        let result = locked { pointee.connection?.sendByOpenRing(message, data) }
         if result == .isInvalid { base.invalidate() }
         return result
     }
