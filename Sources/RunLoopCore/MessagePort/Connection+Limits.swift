@@ -95,8 +95,7 @@ extension MessagePortPointer {
     /// Checks again from which clients requests may be read, because the port's capacity has changed. Any thread that has a loop; call
     /// without a lock held.
     func noteCapacity() {
-        var connection: ConnectionPointer?
-        while let next = nextConnection(&connection) { if next.pointee.role == .server { next.countUnanswered(0, bytes: 0) } }
+        walkConnections { if $0.pointee.role == .server { $0.countUnanswered(0, bytes: 0) } }
     }
 }
 
@@ -247,15 +246,13 @@ extension MessagePortPointer {
         let isExemptionFree = IncomingBody.isExemptionFree
         var first: ConnectionPointer?
         var best = (UInt64.max, UInt64.max)
-        var port: MessagePortPointer?
-        while let next = next(after: &port) {
-            var connection: ConnectionPointer?
-            while let next = next.nextConnection(&connection) {
-                guard let priority = next.checkMemoryWait(), priority < best else { continue }
+        walk { port in
+            port.walkConnections { connection in
+                guard let priority = connection.checkMemoryWait(), priority < best else { return }
                 best = priority
-                next.retain()
+                connection.retain()
                 first?.release()
-                first = next
+                first = connection
             }
         }
         if isExemptionFree { first?.takeExemption() }

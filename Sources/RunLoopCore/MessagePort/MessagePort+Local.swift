@@ -26,23 +26,29 @@ extension MessagePortPointer {
 
     /// Closes the connections for which `condition` holds. Any thread; call without a lock held. Calls user code.
     func closeConnections(where condition: (ConnectionPointer) -> Bool) {
-        var connection: ConnectionPointer?
-        while let next = nextConnection(&connection) { if condition(next) { next.close() } }
+        walkConnections { if condition($0) { $0.close() } }
     }
 
     // MARK: connections
 
-    /// Advances `connection` to the next connection in the port's list, open or closed, and returns it; nil at the end. Start with nil.
-    /// `connection` holds a reference; the previous one is released. Any thread; call without the mutex held.
+    /// Calls `body` for each connection in the port's list, open or closed, with a reference during the call. Any thread; call without the
+    /// mutex held.
     @inline(never)
-    func nextConnection(_ connection: inout ConnectionPointer?) -> ConnectionPointer? {
-        let last = connection
-        connection = locked {
-            let next = last.map { $0.pointee.following } ?? pointee.connections
-            return next?.first { $0.pointee.references.countUpUnlessZero() }
+    func walkConnections(_ body: (ConnectionPointer) -> Void) {
+        var last: ConnectionPointer?
+        while let next = locked({ connection(after: last) }) {
+            last?.release()
+            last = next
+            body(next)
         }
         last?.release()
-        return connection
+    }
+
+    /// The next connection after `last`, from the first one on if `last` is nil, with a reference for the caller; nil if there is none. The
+    /// caller holds the mutex.
+    private func connection(after last: ConnectionPointer?) -> ConnectionPointer? {
+        let next = last.map { $0.pointee.following } ?? pointee.connections
+        return next?.first { $0.pointee.references.countUpUnlessZero() }
     }
 
     // MARK: requests
@@ -176,10 +182,9 @@ extension MessagePortPointer {
     /// port's source is decides. Any thread; call without a lock held.
     func follow(_ change: PortSource.Change) {
         let attachment = change.attachment
-        var connection: ConnectionPointer?
-        while let next = nextConnection(&connection) {
+        walkConnections { connection in
             queue.pointee.attachmentsMutex.lock()
-            if let source = next.sharedSource {
+            if let source = connection.sharedSource {
                 let isThere = attachment.loop.contains(change.source, in: attachment.mode)
                 if isThere { watch(source, at: attachment) } else { attachment.loop.remove(source, from: attachment.mode) }
                 source.release()
@@ -192,15 +197,15 @@ extension MessagePortPointer {
     /// port, connection or loop held.
     func watch(_ connection: ConnectionPointer) {
         queue.pointee.attachmentsMutex.lock()
-        if let source = connection.sharedSource {
-            var index = Int.max
-            while let attachment = queue.attachment(before: &index) {
-                watch(source, at: attachment)
-                attachment.mode.release()
-            }
+        let portsOwn = queue.sharedSource
+        if let portsOwn, let source = connection.sharedSource {
+            let portSource = PortSourcePointer(info: portsOwn.pointee.info)
+            for index in 0..<portSource.pointee.attachments.count { watch(source, at: portSource.pointee.attachments[index]) }
             source.release()
         }
         queue.pointee.attachmentsMutex.unlock()
+        // Without the mutex, since this may free the port.
+        portsOwn?.release()
     }
 
     /// Adds the source of a connection to a mode. If there is no memory for that, signals the port's source, which tries again. The caller

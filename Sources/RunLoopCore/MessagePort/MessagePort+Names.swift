@@ -15,16 +15,19 @@ extension MessagePortPointer {
         }.map { MessagePortPointer($0) }
     }
 
-    /// Advances `port` to the next message port of the process and returns it; nil at the end. Start with nil. `port` holds a reference;
-    /// the previous one is released. Any thread; call without a lock held. May call user code.
+    /// Calls `body` for each message port of the process, with a reference during the call. Any thread; call without a lock held. May call
+    /// user code.
     @inline(never)
-    static func next(after port: inout MessagePortPointer?) -> MessagePortPointer? {
-        let last = port
-        port = PortRegistry.next(after: last?.base) { base in
-            Handle.isKind(.messagePort, base) && base.pointee.object.references.countUpUnlessZero()
-        }.map { MessagePortPointer($0) }
+    static func walk(_ body: (MessagePortPointer) -> Void) {
+        var last: MessagePortPointer?
+        while let next = PortRegistry.next(
+            after: last?.base, where: { Handle.isKind(.messagePort, $0) && $0.pointee.object.references.countUpUnlessZero() })
+        {
+            _ = last?.release()
+            last = MessagePortPointer(next)
+            body(MessagePortPointer(next))
+        }
         _ = last?.release()
-        return port
     }
 
     /// Claims a name for the port, in place of any other, and listens. Returns false with errno on failure. Call within

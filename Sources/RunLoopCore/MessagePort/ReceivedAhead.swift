@@ -168,11 +168,9 @@ extension MessagePortPointer {
     /// Receives ahead for all ports that a loop serves, until `deadline`. Loop thread only; call without a lock held. May call user code if
     /// a connection ends.
     static func receiveAhead(on loop: RunLoopPointer, until deadline: Instant) {
-        var port: MessagePortPointer?
-        while let next = next(after: &port) {
-            if !next.queue.isServed(by: loop) { continue }
-            var connection: ConnectionPointer?
-            while let next = next.nextConnection(&connection) { if Clock.now < deadline { next.receiveAhead(loop.threadContext) } }
+        walk { port in
+            if !port.queue.isServed(by: loop) { return }
+            port.walkConnections { if Clock.now < deadline { $0.receiveAhead(loop.threadContext) } }
         }
     }
 }

@@ -25,7 +25,8 @@ struct PortSource: ~Copyable {
     let needsResync = Atomic<UInt32>(0)
     /// Written once, by `make`, before the queue refers to this `PortSource`.
     var source: SourcePointer?
-    /// Where the source is: senders wake those loops, and connections are watched there. Guarded by the senders' lock of the queue.
+    /// Where the source is: senders wake those loops, and connections are watched there. Changed under the queue's `attachmentsMutex` and the
+    /// senders' lock, so either is enough to read it.
     var attachments = PlainList<Attachment>()
 }
 
@@ -239,31 +240,23 @@ extension PortQueuePointer {
     /// no effect.
     @inline(never)
     func invalidateSource() {
-        lockSenders()
-        let source = sharedSourceLocked
-        unlockSenders()
-        guard let source else { return }
+        guard let source = sharedSource else { return }
         RunLoopPointer.invalidate(source)
         source.release()
     }
 
-    /// The port's source, valid or not, with a reference for the caller. The caller holds the senders' lock: a source that is being
-    /// destroyed takes it before its memory is freed.
+    /// The port's source, valid or not, with a reference for the caller; nil if there is none. Any thread; call without the senders' lock
+    /// held.
+    var sharedSource: SourcePointer? {
+        lockSenders()
+        defer { unlockSenders() }
+        return sharedSourceLocked
+    }
+
+    /// `sharedSource` for a caller that holds the senders' lock. A source that is being destroyed takes it before its memory is freed.
     private var sharedSourceLocked: SourcePointer? {
         guard let source = pointee.portSource?.pointee.source, source.retainIfAlive() else { return nil }
         return source
-    }
-
-    /// Returns the source's attachment before `index`, which is set to that attachment's index; nil if there is none. For a walk from the
-    /// end, during which attachments may come and go. Retains the mode for the caller. Any thread; call without the senders' lock held.
-    func attachment(before index: inout Int) -> PortSource.Attachment? {
-        lockSenders()
-        defer { unlockSenders() }
-        guard let portSource = pointee.portSource else { return nil }
-        index = Swift.min(index, portSource.pointee.attachments.count) - 1
-        if index < 0 { return nil }
-        portSource.pointee.attachments[index].mode.retain()
-        return portSource.pointee.attachments[index]
     }
 
     /// Whether the port's source is in a loop. Any thread; call without the senders' lock held.
