@@ -71,18 +71,20 @@ extension MessagePortPointer {
     /// Calls the port's callback with a request, and releases the request. The result is sent as the reply, unless the callback has taken
     /// the request over. Loop thread only; call without a lock held.
     func handle(_ request: RequestPointer) {
-        guard let callout = pointee.callout, let context = beginCall(request) else {
+        guard let callout = pointee.callout, base.beginCall({ addInProgress(request) }) else {
             // The port has just become invalid. The connection is closed first, so that the sender learns this, rather than that there is
             // no reply.
             request.pointee.connection.close()
             _ = request.release()
             return
         }
+        // Constant while the call is under way.
+        let context = pointee.base.context
         let info = context.retain == nil ? context.info : context.retained()
         let loop = RunLoopPointer(request.pointee.threadContext.unsafelyUnwrapped)
         let level = loop.pushCleanup(
             CleanupHandler(function: { abandonRequest($0, $1, $2) }, object: self, part: request, info: info))
-        if Probe.isSet { probeReceived(request) }
+        if Probe.isSet { request.report(.received, .messagePort) }
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
             handle, request.pointee.messageID, request.pointee.data.handle, info, callout)
         loop.popCleanup(level)
@@ -91,36 +93,15 @@ extension MessagePortPointer {
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "return value") }
         if !request.pointee.isTaken { _ = request.reply(reply) }
         reply?.release()
-        endCallInlined(request)
+        base.endCall { removeInProgress(request) }
         _ = request.release()
     }
 
-    /// Begins a call of the port's callback with a request. Returns the context for it, or nil if the port is invalid. `endCallInlined`
-    /// ends the call.
-    @inline(__always)
-    func beginCall(_ request: RequestPointer) -> ClientContext? {
-        pointee.mutex.lock()
-        var context: ClientContext?
-        if pointee.base.isValid {
-            pointee.base.runningCalls += 1
-            request.pointee.threadContext = ThreadContextPointer.current
-            request.pointee.outer = pointee.requestsInProgress
-            pointee.requestsInProgress = request
-            context = pointee.base.context
-        }
-        pointee.mutex.unlock()
-        return context
-    }
-
-    /// Ends a call of the port's callback with a request. Call without a lock held; may call user code.
-    @inline(__always)
-    func endCallInlined(_ request: RequestPointer) {
-        pointee.mutex.lock()
-        removeInProgress(request)
-        let isLast = pointee.base.runningCalls <= 1 && !pointee.base.isValid
-        if !isLast { pointee.base.runningCalls -= 1 }
-        pointee.mutex.unlock()
-        if isLast { base.endCall() }
+    /// Adds a request to `requestsInProgress`, for the calling thread. The caller holds the mutex.
+    private func addInProgress(_ request: RequestPointer) {
+        request.pointee.threadContext = ThreadContextPointer.current
+        request.pointee.outer = pointee.requestsInProgress
+        pointee.requestsInProgress = request
     }
 
     /// The request that the port's callback is handling on the calling thread; nil outside of that callback. Any thread; call without the
@@ -147,19 +128,6 @@ extension MessagePortPointer {
             next = other.pointee.outer
         }
     }
-
-    // MARK: invalidation
-
-    /// The part of `close` for local ports: closes the connections, drops the requests in the queue, and invalidates the source. Call without
-    /// a lock held; calls user code.
-    func closeLocal() {
-        // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.
-        closeConnections { connection in connection.pointee.role == .inProcess }
-        while let queued = queue.takeLeft() { _ = RequestPointer(queued).release() }
-        queue.invalidateSource()
-        // Last, when no loop watches the sockets, so that shutting them down wakes none.
-        closeConnections { _ in true }
-    }
 }
 
 /// Cleanup of a thread that has ended inside a port's callback. The sender is notified that there will be no reply, unless the request was
@@ -169,7 +137,7 @@ private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMu
     let request: RequestPointer = Handle.storage(UnsafeRawPointer(request.unsafelyUnwrapped))
     let context = port.base.context
     if context.retain != nil { context.released(info) }
-    port.endCallInlined(request)
+    port.base.endCall { port.removeInProgress(request) }
     _ = request.release()
 }
 

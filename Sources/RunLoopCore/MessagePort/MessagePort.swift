@@ -85,17 +85,21 @@ extension MessagePortPointer {
         name?.release()
     }
 
-    /// The part of invalidation that is not that of every port: releases the name, closes the connections, and completes the waiting
-    /// requests. Call without a lock held; calls user code.
+    /// See `PortHeader.Functions`.
     fileprivate func close() {
         releaseName()
         if pointee.isRemote {
             completeAll(with: .becameInvalid)
             closeConnection()
             removeIdleReplySources()
-        } else {
-            closeLocal()
+            return
         }
+        // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.
+        closeConnections { connection in connection.pointee.role == .inProcess }
+        while let queued = queue.takeLeft() { _ = RequestPointer(queued).release() }
+        queue.invalidateSource()
+        // Last, when no loop watches the sockets, so that shutting them down wakes none.
+        closeConnections { _ in true }
     }
 
     /// Whether a process may be at the other end of a connection. The caller holds the mutex.

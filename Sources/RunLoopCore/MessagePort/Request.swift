@@ -23,15 +23,14 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     let connection: ConnectionPointer
     /// 1 once the request has been answered. Any thread.
     let answered = Atomic<UInt32>(0)
-    /// 1 while the request is in its connection's list of requests with an invalidation callback. Written under the connection's mutex,
-    /// read by any thread.
-    let hasInvalidation = Atomic<UInt32>(0)
-    /// The request was taken over, so the result of the port's callback is not its answer. Only the thread of that callback.
+    /// The request was taken over, so the result of the port's callback is not its answer, and the program has a handle. Written only by the
+    /// thread of that callback, before the program has the handle.
     var isTaken = false
     /// The thread that handles the request, and the next older one of the requests that the port is handling. Guarded by the port's mutex.
     var threadContext: ThreadContextPointer?
     var outer: RequestPointer?
-    // Guarded by the connection's mutex: what to call if the sender goes away, and the links of the list of requests with such a callback.
+    // Guarded by the connection's mutex: what to call if the sender goes away, and the links of the list of requests with such a callback,
+    // in which the request is if it has one.
     var invalidation: PortHeader.InvalidationCallout?
     var invalidationInfo: UnsafeMutableRawPointer?
     var previous: RequestPointer?
@@ -77,7 +76,7 @@ extension RequestPointer {
     @inline(never)
     func sendReply(_ data: DataPointer?, isDropped: Bool = false) {
         if pointee.id == 0 { return }
-        if Probe.isSet { probeReply() }
+        if Probe.isSet { report(.sent, .reply) }
         let isDropped = isDropped || (data.map { $0.pointee.count > Frame.lengthLimit } ?? false)
         if let remote = pointee.connection.pointee.remote {
             let reply = isDropped ? nil : data?.lastingCopy()
@@ -113,10 +112,9 @@ extension RequestPointer {
     /// ends the counting of a request that was taken over.
     private func claimReply() -> Bool {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
-        cancelInvalidation()
-        if pointee.isTaken && pointee.connection.pointee.role == .server {
-            pointee.connection.countUnanswered(-1, bytes: pointee.data.pointee.capacity)
-        }
+        if !pointee.isTaken { return true }
+        pointee.connection.locked { cancelInvalidation() }
+        if pointee.connection.pointee.role == .server { pointee.connection.countUnanswered(-1, bytes: pointee.data.pointee.capacity) }
         return true
     }
 
@@ -168,21 +166,18 @@ extension RequestPointer {
     /// the sender is gone already, calls it immediately. If the request has been answered, neither sets nor calls it. Any thread; call
     /// without a lock held.
     func setInvalidation(_ callout: PortHeader.InvalidationCallout?, _ info: UnsafeMutableRawPointer?) {
-        guard let callout else { return cancelInvalidation() }
         let connection = pointee.connection
-        let isSet = connection.locked { () -> Bool in
-            cancelInvalidationLocked()
-            if !connection.isConnected { return false }
+        let mustCall = connection.locked { () -> Bool in
+            cancelInvalidation()
+            // Either this thread sees that the request is answered, or the thread that answers it sees the callback.
+            if callout == nil || pointee.answered.load(ordering: .acquiring) != 0 { return false }
+            if !connection.isConnected { return true }
             pointee.invalidation = callout
             pointee.invalidationInfo = info
             link(into: &connection.pointee.requestsWithInvalidation)
-            pointee.hasInvalidation.store(1, ordering: .sequentiallyConsistent)
-            return true
+            return false
         }
-        // Either this thread sees that the request is answered, or the thread that answers it sees the callback.
-        let isAnswered = pointee.answered.load(ordering: .sequentiallyConsistent) != 0
-        if isAnswered { return cancelInvalidation() }
-        if isSet { return }
+        guard let callout, mustCall else { return }
         retain()
         callInvalidation(callout, info)
     }
@@ -193,18 +188,12 @@ extension RequestPointer {
         _ = release()
     }
 
-    /// Clears the invalidation callback, so that it is not called. One load if there is none. Any thread; call without a lock held.
-    private func cancelInvalidation() {
-        if pointee.hasInvalidation.load(ordering: .sequentiallyConsistent) != 0 { pointee.connection.locked { cancelInvalidationLocked() } }
-    }
-
-    /// Does the work of `cancelInvalidation`: removes the request from the list of requests with an invalidation callback, if it is listed.
-    /// The caller holds the connection's mutex.
+    /// Clears the invalidation callback, if there is one, so that it is not called. The caller holds the connection's mutex.
     @inline(never)
-    fileprivate func cancelInvalidationLocked() {
-        if pointee.hasInvalidation.load(ordering: .relaxed) == 0 { return }
+    fileprivate func cancelInvalidation() {
+        if pointee.invalidation == nil { return }
+        pointee.invalidation = nil
         unlink(from: &pointee.connection.pointee.requestsWithInvalidation)
-        pointee.hasInvalidation.store(0, ordering: .sequentiallyConsistent)
     }
 }
 
@@ -215,7 +204,7 @@ extension ConnectionPointer {
         lock()
         while let request = pointee.requestsWithInvalidation, let callout = request.pointee.invalidation {
             request.retain()
-            request.cancelInvalidationLocked()
+            request.cancelInvalidation()
             let info = request.pointee.invalidationInfo
             unlock()
             request.callInvalidation(callout, info)
@@ -225,7 +214,7 @@ extension ConnectionPointer {
     }
 
     /// Clears the invalidation callbacks of the connection's requests without calling them. Only in the child of a fork().
-    func cancelRequestInvalidations() { while let request = pointee.requestsWithInvalidation { request.cancelInvalidationLocked() } }
+    func cancelRequestInvalidations() { while let request = pointee.requestsWithInvalidation { request.cancelInvalidation() } }
 
     /// Whether the peer is still connected. A system call if it is another process. The caller holds the mutex.
     fileprivate var isConnected: Bool { pointee.isOpen && (pointee.fd < 0 || Descriptor.poll(pointee.fd, for: []).isEmpty) }
@@ -248,15 +237,12 @@ extension MessagePortPointer {
         let hasReply: UInt = id == 0 ? 0 : 1
         Probe.report(topic | hasReply << 32, self, nil, Probe.flow(process: sender, id, nameHash: hash))
     }
-
-    /// Reports to the probe that this port is about to handle a request.
-    func probeReceived(_ request: RequestPointer) {
-        report(.received, .messagePort, request.pointee.id, of: request.pointee.connection.pointee.credentials.process)
-    }
 }
 
 extension RequestPointer {
-    private func probeReply() {
-        pointee.connection.pointee.port.report(.sent, .reply, pointee.id, of: pointee.connection.pointee.credentials.process)
+    /// Reports an event of the request, or of its reply, to the probe, at the receiving end.
+    func report(_ part: Probe.Part, _ kind: Probe.Kind) {
+        let connection = pointee.connection
+        connection.pointee.port.report(part, kind, pointee.id, of: connection.pointee.credentials.process)
     }
 }

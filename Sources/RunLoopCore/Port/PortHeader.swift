@@ -72,6 +72,9 @@ struct PortHeader: Linked, Locked, ~Copyable {
 typealias PortHeaderPointer = UnsafeMutablePointer<PortHeader>
 
 extension PortHeaderPointer {
+    /// The port at an address.
+    init(_ port: UnsafeMutableRawPointer) { self = port.assumingMemoryBound(to: PortHeader.self) }
+
     /// The queue by its address: an inout access would promise the compiler that no other thread uses the queue.
     var queue: PortQueuePointer {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }

@@ -49,14 +49,18 @@ extension PortHeaderPointer {
 
     // MARK: calls
 
-    /// Counts a call of one of the port's callbacks, until `endCall`. Returns false if the port is invalid. Any thread that has a reference
-    /// of either kind; call without the mutex held.
-    @inline(never)
-    func beginCall() -> Bool {
-        locked {
-            if pointee.isValid { pointee.runningCalls += 1 }
-            return pointee.isValid
+    /// Counts a call of one of the port's callbacks, until `endCall`, and runs `record` under the mutex. Returns false, and does neither, if
+    /// the port is invalid. Any thread that has a reference of either kind; call without the mutex held.
+    @inline(__always)
+    func beginCall(_ record: () -> Void = {}) -> Bool {
+        pointee.mutex.lock()
+        let isValid = pointee.isValid
+        if isValid {
+            pointee.runningCalls += 1
+            record()
         }
+        pointee.mutex.unlock()
+        return isValid
     }
 
     /// Counts a call that an invalid port may make, too. The caller holds the mutex.
@@ -65,14 +69,17 @@ extension PortHeaderPointer {
         _ = updateIsKept()
     }
 
-    /// Ends the call of one of the port's callbacks. The last one to end after the port was invalidated releases the info, and the port if
-    /// the program has no references to it. Any thread; call without a lock held. May call user code.
+    /// Ends the call of one of the port's callbacks, and runs `record` under the mutex. The last one to end after the port was invalidated
+    /// releases the info, and the port if the program has no references to it. Any thread; call without a lock held. May call user code.
     @inline(never)
-    func endCall() {
-        lock()
+    func endCall(_ record: () -> Void = {}) {
+        pointee.mutex.lock()
+        record()
         // In the child of a fork(), some calls were not counted.
         if pointee.runningCalls > 0 { pointee.runningCalls -= 1 }
-        let isLast = pointee.runningCalls == 0 && !pointee.isValid
+        // A valid port is kept by the program's references.
+        if pointee.isValid { return pointee.mutex.unlock() }
+        let isLast = pointee.runningCalls == 0
         let context = pointee.context
         if isLast { pointee.context = .empty }
         let isUnused = updateIsKept()
@@ -106,7 +113,7 @@ extension PortHeaderPointer {
     private func callInvalidation(_ invalidation: PortHeader.InvalidationCallout) {
         // In the child of a fork(), the calling thread may have no loop.
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
-        let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in endAbandonedCall(port) }, object: self))
+        let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in PortHeaderPointer(port).endCall() }, object: self))
         RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(OpaquePointer(self), locked { pointee.context.info }, invalidation)
         if let loop, let level { loop.popCleanup(level) }
     }
@@ -156,6 +163,3 @@ extension PortHeaderPointer {
         }
     }
 }
-
-/// Cleanup of a thread that has ended inside a port's invalidation callback.
-private func endAbandonedCall(_ port: UnsafeMutableRawPointer) { port.assumingMemoryBound(to: PortHeader.self).endCall() }

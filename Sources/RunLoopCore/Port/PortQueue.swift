@@ -124,6 +124,13 @@ extension PortQueuePointer {
     @inline(never)
     func unlockSenders() { pointee.senders.unlock() }
 
+    /// Runs `body` under the senders' lock. Any thread.
+    func lockedSenders<Result>(_ body: () -> Result) -> Result {
+        lockSenders()
+        defer { unlockSenders() }
+        return body()
+    }
+
     /// Whether messages may wait in the queue, so that a source that becomes the port's has to be signalled. The caller holds the senders'
     /// lock.
     var isSignalled: Bool { pointee.isSignalled }
@@ -253,24 +260,14 @@ extension PortQueuePointer {
     var isOpenLocked: Bool { pointee.isOpen }
 
     /// How many messages wait in the queue. Any thread.
-    var count: UInt32 {
-        lockSenders()
-        defer { unlockSenders() }
-        return pointee.sent &- pointee.taken.load(ordering: .relaxed)
-    }
+    var count: UInt32 { lockedSenders { pointee.sent &- pointee.taken.load(ordering: .relaxed) } }
 
     /// How many messages may wait before senders have to wait. Any thread.
-    var capacity: UInt32 {
-        lockSenders()
-        defer { unlockSenders() }
-        return pointee.capacity
-    }
+    var capacity: UInt32 { lockedSenders { pointee.capacity } }
 
     /// Changes the capacity, and wakes sleeping senders, which then check for room. Any thread.
     func setCapacity(_ capacity: UInt32) {
-        lockSenders()
-        pointee.capacity = capacity
-        unlockSenders()
+        lockedSenders { pointee.capacity = capacity }
         wakeAllSenders()
     }
 

@@ -145,10 +145,7 @@ private func updateSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointe
 extension PortQueuePointer {
     /// `source(order:_:)` of the port that has this queue. Call without a lock held.
     func source(of port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
-        lockSenders()
-        let known = knownSourceLocked
-        let isOpen = isOpenLocked
-        unlockSenders()
+        let (known, isOpen) = lockedSenders { (knownSourceLocked, isOpenLocked) }
         if known != nil || !isOpen { return known }
         guard let new = PortSourcePointer.make(port, order: order, threadContext), let source = new.pointee.source else { return nil }
         lockSenders()
@@ -212,10 +209,10 @@ extension PortQueuePointer {
     /// Makes the source's loops retry something for which there was no memory. Any thread; call without the senders' lock held.
     @inline(never)
     func requestResync() {
-        lockSenders()
-        pointee.portSource?.pointee.needsResync.store(1, ordering: .relaxed)
-        let wake = signalLocked()
-        unlockSenders()
+        let wake = lockedSenders { () -> RunLoopPointer? in
+            pointee.portSource?.pointee.needsResync.store(1, ordering: .relaxed)
+            return signalLocked()
+        }
         wake?.wakeUp()
     }
 
@@ -247,11 +244,7 @@ extension PortQueuePointer {
 
     /// The port's source, valid or not, with a reference for the caller; nil if there is none. Any thread; call without the senders' lock
     /// held.
-    var sharedSource: SourcePointer? {
-        lockSenders()
-        defer { unlockSenders() }
-        return sharedSourceLocked
-    }
+    var sharedSource: SourcePointer? { lockedSenders { sharedSourceLocked } }
 
     /// `sharedSource` for a caller that holds the senders' lock. A source that is being destroyed takes it before its memory is freed.
     private var sharedSourceLocked: SourcePointer? {
@@ -261,10 +254,10 @@ extension PortQueuePointer {
 
     /// Whether the port's source is in a loop. Any thread; call without the senders' lock held.
     func isServed(by loop: RunLoopPointer) -> Bool {
-        lockSenders()
-        defer { unlockSenders() }
-        guard let portSource = pointee.portSource else { return false }
-        for index in 0..<portSource.pointee.attachments.count where portSource.pointee.attachments[index].loop == loop { return true }
-        return false
+        lockedSenders {
+            guard let portSource = pointee.portSource else { return false }
+            for index in 0..<portSource.pointee.attachments.count where portSource.pointee.attachments[index].loop == loop { return true }
+            return false
+        }
     }
 }
