@@ -145,16 +145,14 @@ private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMu
 // mode.
 
 extension MessagePortPointer {
-    /// Adds the sources of all connections to the loop and mode of `change` if the port's source is in it; otherwise removes them. Two
-    /// threads that add and remove the port's source may be here at the same time: for each connection, the last one to check where the
-    /// port's source is decides. Any thread; call without a lock held.
-    func follow(_ change: PortSource.Change) {
-        let attachment = change.attachment
+    /// Adds the sources of all connections to a mode of a loop if the port's source is in it; otherwise removes them. Two threads that add
+    /// and remove the port's source may be here at the same time: for each connection, the last one to check where the port's source is
+    /// decides. Any thread; call without a lock held.
+    func follow(_ attachment: PortSource.Attachment) {
         walkConnections { connection in
             queue.pointee.attachmentsMutex.lock()
             if let source = connection.sharedSource {
-                let isThere = attachment.loop.contains(change.source, in: attachment.mode)
-                if isThere { watch(source, at: attachment) } else { attachment.loop.remove(source, from: attachment.mode) }
+                if queue.isServed(at: attachment) { watch(source, at: attachment) } else { attachment.loop.remove(source, from: attachment.mode) }
                 source.release()
             }
             queue.pointee.attachmentsMutex.unlock()

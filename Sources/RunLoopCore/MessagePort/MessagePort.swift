@@ -58,7 +58,7 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
                 },
                 close: { MessagePortPointer($0).close() },
                 destroy: { MessagePortPointer($0).destroy() },
-                follow: { MessagePortPointer($0).follow($1.load(as: PortSource.Change.self)) },
+                follow: { MessagePortPointer($0).follow($1.load(as: PortSource.Attachment.self)) },
                 fork: { MessagePortPointer($0).fork($1) }))
     }
 }

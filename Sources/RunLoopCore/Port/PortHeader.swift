@@ -19,7 +19,7 @@ struct PortHeader: Linked, Locked, ~Copyable {
         let close: @convention(c) (UnsafeMutableRawPointer) -> Void
         /// Frees the port, to which there are no references.
         let destroy: @convention(c) (UnsafeMutableRawPointer) -> Void
-        /// Called after the source was added to a mode or removed from it, with the address of a `PortSource.Change`. Any thread; called
+        /// Called after the source was added to a mode or removed from it, with the address of a `PortSource.Attachment`. Any thread; called
         /// without a lock held.
         var follow: (@convention(c) (UnsafeMutableRawPointer, UnsafeRawPointer) -> Void)?
         /// Performs one `ForkStep`, so far as `PortHeaderPointer.fork` does not.

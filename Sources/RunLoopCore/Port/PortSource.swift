@@ -12,12 +12,6 @@ struct PortSource: ~Copyable {
         var mode: StringPointer
     }
 
-    /// The source was added to a mode of a loop, or removed from it.
-    struct Change {
-        let attachment: Attachment
-        let source: SourcePointer
-    }
-
     /// The port. The source holds a reference to it, as the program does.
     let port: PortHeaderPointer
     /// 1 if there was no memory to record an attachment, or to watch a connection in one. The source is then signalled, to try again in the
@@ -101,13 +95,12 @@ extension PortSourcePointer {
         }
         queue.unlockSenders()
         queue.pointee.attachmentsMutex.unlock()
-        let change = PortSource.Change(attachment: attachment, source: source)
-        withUnsafePointer(to: change) { pointee.port.pointee.functions.follow?(pointee.port, $0) }
+        withUnsafePointer(to: attachment) { pointee.port.pointee.functions.follow?(pointee.port, $0) }
         removedMode?.release()
     }
 
     /// The index of an attachment in the list; nil if it is not there. The caller holds the senders' lock.
-    private func index(of attachment: PortSource.Attachment) -> Int? {
+    fileprivate func index(of attachment: PortSource.Attachment) -> Int? {
         for index in 0..<pointee.attachments.count
         where pointee.attachments[index].loop == attachment.loop && pointee.attachments[index].mode.equals(attachment.mode) {
             return index
@@ -251,6 +244,9 @@ extension PortQueuePointer {
         guard let source = pointee.portSource?.pointee.source, source.retainIfAlive() else { return nil }
         return source
     }
+
+    /// Whether the port's source is in the mode of a loop, as the list says. Any thread; call without the senders' lock held.
+    func isServed(at attachment: PortSource.Attachment) -> Bool { lockedSenders { pointee.portSource?.index(of: attachment) != nil } }
 
     /// Whether the port's source is in a loop. Any thread; call without the senders' lock held.
     func isServed(by loop: RunLoopPointer) -> Bool {
