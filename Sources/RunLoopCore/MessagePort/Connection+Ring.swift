@@ -121,7 +121,7 @@ extension ConnectionPointer {
 
     /// Client: sends a doorbell. The caller holds the mutex.
     private func sendDoorbell() -> PacketSocket.Sent {
-        pointee.ring.prepareDoorbell()
+        pointee.ring.cancelDoorbellRequest()
         let sent = sendPacketLocked(Frame(kind: .doorbell))
         pointee.ring.noteDoorbell(wasSent: sent == .done)
         return sent

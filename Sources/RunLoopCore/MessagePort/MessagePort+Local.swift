@@ -107,12 +107,10 @@ extension MessagePortPointer {
     /// The request that the port's callback is handling on the calling thread; nil outside of that callback. Any thread; call without the
     /// mutex held.
     var currentRequest: RequestPointer? {
-        get {
-            locked {
-                var next = pointee.requestsInProgress
-                while let request = next, request.pointee.threadContext != ThreadContextPointer.current { next = request.pointee.outer }
-                return next
-            }
+        locked {
+            var next = pointee.requestsInProgress
+            while let request = next, request.pointee.threadContext != ThreadContextPointer.current { next = request.pointee.outer }
+            return next
         }
     }
 

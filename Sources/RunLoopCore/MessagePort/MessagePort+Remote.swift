@@ -102,7 +102,8 @@ extension MessagePortPointer {
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
         guard let pending = begin(loop, mode, nil, nil) else { return base.isValid ? .transportError : .isInvalid }
-        let level = loop.pushCleanup(CleanupHandler(function: { pending, _, _ in abandonWait(pending) }, object: pending))
+        let level = loop.pushCleanup(
+            CleanupHandler(function: { pending, _, _ in PendingRequestPointer(info: pending).finish() }, object: pending))
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
         if Probe.isSet { report(.received, .reply, pending.pointee.id) }
         loop.popCleanup(level)
@@ -125,23 +126,15 @@ extension MessagePortPointer {
         guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return nil }
         base.retainInternal()
         let pending = memory.assumingMemoryBound(to: PendingRequest.self)
-        pointee.mutex.lock()
-        var known = existingReplySource(loop, mode)
-        if known == nil {
-            unlock()
-            known = makeReplySource(loop, mode)
-            lock()
-        }
-        if let replySource = known {
+        let replySource = locked({ existingReplySource(loop, mode) }) ?? makeReplySource(loop, mode)
+        if let replySource {
             pending.initialize(to: PendingRequest(replySource: replySource, callout, info))
-            if enqueueLocked(pending) {
-                pointee.mutex.unlock()
+            if locked({ enqueueLocked(pending) }) {
                 if Probe.isSet { report(.sent, .messagePort, pending.pointee.id) }
                 return pending
             }
+            replySource.endWaiting(of: nil)
         }
-        unlock()
-        known?.endWaiting(of: nil)
         PendingRequest.slab.deallocate(pending, loop.threadContext)
         base.releaseInternal()
         return nil
@@ -221,13 +214,10 @@ extension MessagePortPointer {
         let context = ClientContext(info: pending, retain: nil, release: nil, copyDescription: nil)
         let timer = TimerPointer.create(
             loop.threadContext, date: Clock.currentDate + seconds, interval: 0, order: 0,
-            { _, info in info.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self).timeOut() }, context)
+            { _, pending in PendingRequestPointer(info: pending).timeOut() }, context)
         guard let timer else { return false }
         pending.pointee.timer = timer
         loop.add(timer, in: mode)
         return timer.pointee.set != nil
     }
 }
-
-/// Cleanup of a thread that has ended inside a callback while it waited for a reply.
-private func abandonWait(_ pending: UnsafeMutableRawPointer) { pending.assumingMemoryBound(to: PendingRequest.self).finish() }

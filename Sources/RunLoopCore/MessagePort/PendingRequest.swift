@@ -135,6 +135,9 @@ extension MessagePortPointer {
 // only; call without the mutex held.
 
 extension PendingRequestPointer {
+    /// The request that is the info of its timer, or what a cleanup handler receives.
+    init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self) }
+
     private var port: MessagePortPointer { pointee.replySource.pointee.port }
 
     /// Removes the request from the list without a reply. Returns false if it was completed before.
@@ -169,7 +172,12 @@ extension PendingRequestPointer {
         cancelTimer()
         if let callout = pointee.callout {
             let loop = pointee.replySource.pointee.loop
-            let level = loop.pushCleanup(CleanupHandler(function: { port, pending, _ in abandonReply(port, pending) }, object: port, part: self))
+            let level = loop.pushCleanup(
+                CleanupHandler(
+                    function: { port, pending, _ in
+                        PortHeaderPointer(port).endCall()
+                        PendingRequestPointer(info: pending).finish()
+                    }, object: port, part: self))
             if Probe.isSet { port.report(.received, .reply, pointee.id) }
             RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
                 port.handle, pointee.result.rawValue, pointee.reply?.handle, pointee.info, callout)
@@ -206,10 +214,4 @@ extension PendingRequestPointer {
         deinitialize(count: 1)
         PendingRequest.slab.deallocate(self)
     }
-}
-
-/// Cleanup of a thread that has ended inside the callback of a request.
-private func abandonReply(_ port: UnsafeMutableRawPointer, _ pending: UnsafeMutableRawPointer?) {
-    MessagePortPointer(port).base.endCall()
-    pending.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self).finish()
 }

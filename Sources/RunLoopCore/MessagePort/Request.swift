@@ -144,12 +144,10 @@ extension RequestPointer {
     /// How many seconds the sender will still wait: 0 if it has stopped, infinity if it waits without limit or wants no reply. Reads the
     /// clock, and makes a system call if the sender is another process. Any thread; call without a lock held.
     var remainingSeconds: Double {
-        get {
-            if pointee.id == 0 { return .infinity }
-            let now = pointee.deadline == .never ? Instant.distantPast : Clock.now
-            if now >= pointee.deadline || !isAwaited { return 0 }
-            return pointee.deadline == .never ? .infinity : Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9
-        }
+        if pointee.id == 0 { return .infinity }
+        let now = pointee.deadline == .never ? Instant.distantPast : Clock.now
+        if now >= pointee.deadline || !isAwaited { return 0 }
+        return pointee.deadline == .never ? .infinity : Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9
     }
 
     /// Whether the sender may still be waiting for the reply. A system call if it is another process. Any thread; call without a lock held.

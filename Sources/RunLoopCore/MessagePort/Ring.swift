@@ -175,9 +175,6 @@ struct Ring: BitwiseCopyable {
     /// Whether the server may be asleep, so that it needs a doorbell.
     var wantsDoorbell: Bool { doorbellWanted.pointee.load(ordering: .sequentiallyConsistent) != 0 }
 
-    /// Clears the server's request for a doorbell. Call it before sending one: afterwards, it could clear the next request.
-    mutating func prepareDoorbell() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
-
     /// Records whether a doorbell could be sent. Call it after each attempt.
     mutating func noteDoorbell(wasSent: Bool) {
         if wasSent { needsDoorbell = false } else { requestDoorbell() }
@@ -189,7 +186,8 @@ struct Ring: BitwiseCopyable {
     /// and when a connection is closed.
     func requestDoorbell() { doorbellWanted.pointee.store(1, ordering: .sequentiallyConsistent) }
 
-    /// Withdraws `requestDoorbell`, since the doorbell that is still in the socket is sufficient.
+    /// Withdraws `requestDoorbell`: at the server, since the doorbell that is still in the socket is sufficient; at the client before it sends
+    /// one, since afterwards this could withdraw the next request.
     func cancelDoorbellRequest() { doorbellWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
     /// Spins briefly for another entry, and returns whether there is one. Only in the middle of a burst, where that is cheaper than a

@@ -49,11 +49,11 @@ import Testing
             Issue.record("an empty ring has an entry")
             return
         }
-        bench.client.prepareDoorbell()
+        bench.client.cancelDoorbellRequest()
         #expect(bench.client.wantsDoorbell == false)
         bench.client.noteDoorbell(wasSent: false)
         #expect(bench.client.wantsDoorbell == true, "the doorbell was not sent")
-        bench.client.prepareDoorbell()
+        bench.client.cancelDoorbellRequest()
         bench.client.noteDoorbell(wasSent: true)
         bench.server.requestDoorbell()
         #expect(bench.client.wantsDoorbell == true)
