@@ -1,6 +1,6 @@
 /* Small one-way messages in memory shared by a client and a server, in addition to the socket between them: all arrive, in order, and none waits for
  * a sleeping server. Code: Sources/RunLoopCore/MessagePort/Ring.swift (the words), Connection+Ring.swift (`putIntoRingLocked`, `takeFromRing`),
- * SendQueue.swift (`sendLocked`), Connection+Receive.swift (`receive`).
+ * Connection+Send.swift (`sendLocked`), Connection+Receive.swift (`receive`).
  *
  * A request sent in pieces counts as its last piece: both ends count it then, and the client puts no entry into the ring before that. Both ends have
  * the ring from the start, because the client's packet that announces it precedes its first doorbell.

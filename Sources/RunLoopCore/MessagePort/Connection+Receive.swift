@@ -85,7 +85,9 @@ extension ConnectionPointer {
         guard let data = packet.data, let request = RequestPointer.make(packet.frame, data, from: self) else {
             packet.data?.release()
             // No memory. A client that waits is notified that there will be no reply; a one-way request must not be lost silently.
-            if packet.frame.id != 0 { send(Frame(kind: .dropped, id: packet.frame.id), nil) } else {
+            if packet.frame.id != 0 {
+                send(Frame(kind: .dropped, id: packet.frame.id), nil)
+            } else {
                 disconnect(because: "was disconnected: no memory or file descriptor left to receive its request")
             }
             return false

@@ -150,7 +150,8 @@ extension MessagePortPointer {
         walkConnections { connection in
             queue.pointee.attachmentsMutex.lock()
             if let source = connection.sharedSource {
-                if queue.isServed(at: attachment) { watch(source, at: attachment) } else { attachment.loop.remove(source, from: attachment.mode) }
+                let isServed = queue.isServed(at: attachment)
+                if isServed { watch(source, at: attachment) } else { attachment.loop.remove(source, from: attachment.mode) }
                 source.release()
             }
             queue.pointee.attachmentsMutex.unlock()

@@ -12,7 +12,7 @@ struct SendQueue: ~Copyable {
         var frame: Frame
         var data: DataPointer?
         /// How many bytes of a payload in pieces were sent; -1 if the frame itself was not.
-        fileprivate(set) var sent = -1
+        var sent = -1
 
         init(_ frame: Frame, _ data: DataPointer?) {
             self.frame = frame
@@ -27,10 +27,10 @@ struct SendQueue: ~Copyable {
     }
 
     /// Whether the socket has room for large payloads, so that the threads at both ends take turns less often.
-    fileprivate var hasLargeBuffer = false
+    var hasLargeBuffer = false
     fileprivate var frames = PlainList<OutgoingFrame>()
     /// The peer has part of a payload whose rest will not follow, and an `abandoned` frame is still to be sent.
-    fileprivate var owesAbandoned = false
+    var owesAbandoned = false
     /// The number of the frame at the front, modulo 2³². Once this has changed, that frame has left the queue.
     fileprivate(set) var ticket: UInt32 = 0
     /// The peer is gone, and frames have left the queue unsent.
@@ -59,52 +59,9 @@ struct SendQueue: ~Copyable {
 }
 
 extension ConnectionPointer {
-    /// Server: sends a frame with `data` as its payload, and queues what does not fit into the socket buffer. Does nothing if the connection
-    /// is closed, and closes it if out of memory. Any thread; call without the mutex held. May call user code if it closes the connection.
-    @inline(never)
-    func send(_ frame: Frame, _ data: DataPointer?) {
-        var outgoing = SendQueue.OutgoingFrame(frame, data)
-        let outcome = locked { () -> PacketSocket.Sent in
-            let sent = sendFirstLocked(&outgoing)
-            if sent == .full && !enqueueLocked(outgoing) { return .failed }
-            return sent
-        }
-        // If the peer is gone, the loop notices that after it has read what the peer sent before.
-        if outcome == .full { updateInterest() } else if outcome == .failed { close() }
-    }
-
-    /// Client: sends a request, or as much of it as there is room for; the rest is then queued, and `ticket` is set. Returns `full` if
-    /// nothing was sent. Any thread; call without the mutex held.
-    func send(request frame: Frame, _ data: DataPointer?, _ ticket: inout UInt32?) -> PacketSocket.Sent {
-        var outgoing = SendQueue.OutgoingFrame(frame, data)
-        let outcome = locked { () -> PacketSocket.Sent in
-            let sent = sendFirstLocked(&outgoing)
-            if sent == .done || sent == .gone || !outgoing.isUnderWay { return sent }
-            if sent == .failed || !enqueueLocked(outgoing) {
-                pointee.sendQueue.owesAbandoned = true
-                return .failed
-            }
-            ticket = pointee.sendQueue.ticket
-            return .done
-        }
-        if ticket != nil { updateInterest() }
-        return outcome
-    }
-
-    /// Sends a frame, or as much of it as there is room for. Sends nothing, and returns `gone` or `full`, if the connection is closed or
-    /// other frames are queued. The caller holds the mutex.
-    private func sendFirstLocked(_ outgoing: inout SendQueue.OutgoingFrame) -> PacketSocket.Sent {
-        if !pointee.isOpen { return .gone }
-        if !pointee.sendQueue.isEmpty { return .full }
-        var budget = PortLimits.bytesPerTurn
-        let sent = sendLocked(&outgoing, &budget)
-        if sent == .done { noteSent(outgoing.frame) }
-        return sent
-    }
-
     /// Queues what is left of a frame. Returns false if out of memory. The caller holds the mutex.
     @inline(never)
-    private func enqueueLocked(_ outgoing: SendQueue.OutgoingFrame) -> Bool {
+    func enqueueLocked(_ outgoing: SendQueue.OutgoingFrame) -> Bool {
         var waiting = outgoing
         waiting.data = outgoing.data?.lastingCopy()
         if (waiting.data == nil) != (outgoing.data == nil) { return false }
@@ -164,50 +121,6 @@ extension ConnectionPointer {
         }
         if wasThere { _ = flush() }
         return wasThere
-    }
-
-    /// Sends a frame, and as many pieces of its payload as there is room for, but little more than `budget` bytes. Returns `full` if that is
-    /// not all. The caller holds the mutex.
-    @inline(never)
-    private func sendLocked(_ outgoing: inout SendQueue.OutgoingFrame, _ budget: inout Int) -> PacketSocket.Sent {
-        let data = outgoing.data
-        if !outgoing.isUnderWay {
-            let isInline = outgoing.frame.payloadLocation == .inline
-            let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil, isInline ? outgoing.frame.length : 0)
-            if sent != .done || outgoing.frame.payloadLocation != .pieces { return sent }
-            outgoing.sent = 0
-            if !pointee.sendQueue.hasLargeBuffer { PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer) }
-            pointee.sendQueue.hasLargeBuffer = true
-        }
-        guard let data else { return .failed }
-        while outgoing.sent < outgoing.frame.length {
-            if budget <= 0 { return .full }
-            var count = Swift.min(Frame.pieceLimit, outgoing.frame.length - outgoing.sent)
-            var sent = sendPieceLocked(data.bytes + outgoing.sent, count)
-            // The socket buffer may have room while the kernel has no block of memory that is large enough. Try a smaller piece.
-            if sent == .full {
-                count = Swift.min(Frame.inlineLimit / 2, count)
-                sent = sendPieceLocked(data.bytes + outgoing.sent, count)
-            }
-            if sent != .done { return sent }
-            outgoing.sent += count
-            budget -= count
-        }
-        return .done
-    }
-
-    /// Sends one piece. The caller holds the mutex.
-    private func sendPieceLocked(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> PacketSocket.Sent {
-        sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), bytes, count)
-    }
-
-    /// Sends one packet, with a descriptor unless `file` is -1. One system call. The caller holds the mutex.
-    @inline(never)
-    func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>? = nil, _ count: Int = 0, passing file: Int32 = -1)
-        -> PacketSocket.Sent
-    {
-        var head = frame.head
-        return PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, count, passing: file)
     }
 
     /// Sends what is queued, because the socket has room. Returns false if nothing could be sent. Any thread; call without the mutex held.
