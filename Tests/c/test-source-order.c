@@ -99,6 +99,91 @@ START_TEST(a_source_signalled_before_it_comes_into_a_second_loop_is_performed_th
 }
 END_TEST
 
+#if defined(__x86_64__) && !SANITIZED /* a sanitizer delays signal handlers */
+#include <signal.h>
+#include <ucontext.h>
+
+/* The processor raises SIGTRAP after each instruction while this flag is set. */
+enum { TRAP_FLAG = 0x100 };
+#define SET_TRAP_FLAG() __asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc")
+#define CLEAR_TRAP_FLAG() __asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc")
+
+static RLRunLoopRef other_loop;
+static gate lent;
+static struct letter interrupting[4];
+static int instructions_left;
+
+static void signal_letters(const char *letters)
+{
+    for (const char *c = letters; *c; c++)
+        RLRunLoopSourceSignal(interrupting[*c - 'A'].source);
+}
+
+/* Signals two sources after as many instructions as remain. */
+static void on_trap(UNUSED int number, UNUSED siginfo_t *info, void *context)
+{
+    if (instructions_left-- > 0)
+        return;
+    ((ucontext_t *)context)->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
+    signal_letters("CD");
+}
+
+/* Interrupts a pass, for which B and then A are signalled, at every seventh instruction, by a handler that signals C and then D. `shared`
+ * is in a second loop as well, and so has no bit of its own. */
+static void interrupt_everywhere(const char *shared)
+{
+    struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_RESTART};
+    ck_assert_int_eq(sigaction(SIGTRAP, &action, NULL), 0);
+    rl = RLRunLoopGetCurrent();
+    for (int i = 0; i < 4; i++) {
+        interrupting[i] = (struct letter){{(char)('A' + i), 0}, 0, make_source(0, letter_performs, &interrupting[i])};
+        RLRunLoopAddSource(rl, interrupting[i].source, kRLRunLoopDefaultMode);
+        if (*shared == 'A' + i)
+            RLRunLoopAddSource(other_loop, interrupting[i].source, kRLRunLoopDefaultMode);
+    }
+    bool interrupted = true;
+    for (int instructions = 0; interrupted; instructions += 7) {
+        signal_letters("BA");
+        instructions_left = instructions;
+        SET_TRAP_FLAG();
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false);
+        CLEAR_TRAP_FLAG();
+        interrupted = instructions_left < 0;
+        if (!interrupted)
+            signal_letters("CD");
+        for (int i = 0; i < 3; i++)
+            RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, false);
+        assert_notes("B A C D");
+    }
+    for (int i = 0; i < 4; i++)
+        drop_source(interrupting[i].source);
+}
+
+START_TEST(sources_signalled_at_any_instruction_of_a_pass_keep_their_order) { interrupt_everywhere(""); }
+END_TEST
+
+static void *lend_loop(void *may_end)
+{
+    other_loop = RLRunLoopGetCurrent();
+    gate_open(&lent);
+    gate_pass(may_end);
+    return NULL;
+}
+
+START_TEST(sources_keep_their_order_beside_one_in_two_loops)
+{
+    gate may_end;
+    gate_init(&may_end);
+    gate_init(&lent);
+    pthread_t thread = start_thread(lend_loop, &may_end);
+    gate_pass(&lent);
+    interrupt_everywhere(_i == 0 ? "A" : "B");
+    gate_open(&may_end);
+    join_thread(thread);
+}
+END_TEST
+#endif
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("source-order");
@@ -106,5 +191,10 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, sources_of_equal_order_perform_in_order_of_their_first_signals);
     tcase_add_test(tcase, a_source_that_signals_itself_does_not_keep_one_of_equal_order_waiting);
     tcase_add_test(tcase, a_source_signalled_before_it_comes_into_a_second_loop_is_performed_there);
+#if defined(__x86_64__) && !SANITIZED
+    tcase = add_case(suite, "interrupted", 60);
+    tcase_add_test(tcase, sources_signalled_at_any_instruction_of_a_pass_keep_their_order);
+    tcase_add_loop_test(tcase, sources_keep_their_order_beside_one_in_two_loops, 0, 2);
+#endif
     return suite;
 }

@@ -110,17 +110,19 @@ extension RunLoopPointer {
     private func takeSignals(_ mode: ModePointer) -> SourcePointer? {
         var first: RegistrationPointer?
         var isAlone = true
+        // What is queued here raises `signalsTaken`, but must not come before a source with a time of 0 that is queued here, too.
+        let taken = pointee.signalsTaken
         if !pointee.pendingSignals.isEmpty {
             pointee.pendingSignals.take { slot in
                 guard let registration = pointee.registrations[slot: slot] else { return }
                 if let other = first {
-                    enqueue(other)
+                    enqueue(other, taken)
                     isAlone = false
                 }
                 first = registration
             }
         }
-        if SharedSignals.count != pointee.sharedSignalsSeen { scanSources() }
+        if SharedSignals.count != pointee.sharedSignalsSeen { scanSources(taken) }
         guard let registration = first else { return nil }
         // If the queue is empty, the source is not queued already.
         if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, contains(set, .mode(mode)),
@@ -128,13 +130,8 @@ extension RunLoopPointer {
         {
             return registration.source
         }
-        enqueueLast(registration)
+        enqueue(registration, taken)
         return nil
-    }
-
-    private func enqueueLast(_ registration: RegistrationPointer) {
-        enqueue(registration)
-        pointee.signalsTaken = Clock.now.nanoseconds
     }
 
     /// Whether the queues of the mode's sets are empty. An entry whose signal a nested run has taken still counts. O(number of sets). The
@@ -142,18 +139,25 @@ extension RunLoopPointer {
     @inline(__always)
     func isQueueEmpty(_ mode: ModePointer) -> Bool { queuedCount(mode.pointee.sets) == 0 }
 
-    private func scanSources() {
+    /// Queues the signalled sources that have no bit in the bitmap. A bit that is set now was set after `takeSignals` took the bits, and
+    /// waits for the next pass: a source with a time of 0 would come before those that were signalled earlier.
+    private func scanSources(_ taken: UInt64) {
         pointee.sharedSignalsSeen = SharedSignals.count
-        pointee.registrations.forEach { enqueue($0) }
-        pointee.signalsTaken = Clock.now.nanoseconds
+        pointee.registrations.forEach { registration in
+            if registration.slot == Registration.noSlot || registration.source.onlyRegistration != registration {
+                enqueue(registration, taken)
+            }
+        }
     }
 
-    /// Queues a source if it is signalled. There is room, reserved when the source was added.
+    /// Queues a source if it is signalled. A time of 0 becomes `taken`, the value of `signalsTaken` before this pass queued anything. There
+    /// is room, reserved when the source was added.
     @inline(never)
-    private func enqueue(_ registration: RegistrationPointer) {
+    private func enqueue(_ registration: RegistrationPointer, _ taken: UInt64) {
         let source = registration.source
         guard !source.hasDescriptor, source.isSignalled, let set = registration.set else { return }
-        if source.signalTime == 0 { source.signalTime = pointee.signalsTaken }
+        if source.signalTime == 0 { source.signalTime = taken }
+        pointee.signalsTaken = max(pointee.signalsTaken, source.signalTime &+ 1)
         if registration.isQueued {
             // A nested run may have taken the earlier signal; this one has a different time.
             set.pointee.signalled.update(registration.position, to: registration.key)

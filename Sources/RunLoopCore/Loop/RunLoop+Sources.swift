@@ -203,7 +203,7 @@ extension RunLoopPointer {
     /// will have, so the 0 is replaced here. The caller holds the locks of the source and of the loop.
     private func settleSignalTime(_ source: SourcePointer) {
         source.signalTime = pointee.signalsTaken
-        pointee.signalsTaken = Clock.now.nanoseconds
+        pointee.signalsTaken &+= 1
     }
 
     private func unlink(_ registration: RegistrationPointer, from source: SourcePointer) {

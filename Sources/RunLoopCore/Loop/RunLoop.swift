@@ -100,8 +100,9 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var lastRunWasStopped = false
     /// Set by the perform function of an internal source that found nothing to do, so that the source does not count as handled.
     var performedNothing = false
-    /// When the loop last took pending signals and queued their sources, in nanoseconds. A source that is signalled while no other signal
-    /// is pending stores no time. The signal came after those of all queued sources, so this time stands in for the missing one. Never 0.
+    /// A time later than those of all sources that the loop has queued, and earlier than the signals that were sent since it last took
+    /// pending signals. A source that is signalled while no other signal is pending stores no time, and gets this one when it is queued.
+    /// Never 0.
     var signalsTaken: UInt64 = 1
     /// Whether some set may have signalled sources in its queue.
     var mayHaveQueued = false
