@@ -3,10 +3,12 @@ import CRunLoop
 
 // The only place that calls performed functions and the callbacks of sources, timers, observers, ports, descriptors and sockets, always
 // without a lock held. Functions of contexts, collections and notifications, and the error handler, are called from files of their own. The
-// functions here are never inlined and have names like CFRunLoop's, so that a backtrace shows whose code is running and why. Each call is
-// followed by a barrier or a static probe. This keeps the compiler from making it a tail call, which would leave no frame, and the number
-// in it keeps the linker from folding two functions into one. While a probe is installed, `Probe.call` makes the call instead, except for
-// getPort, schedule and cancel, which are not reported.
+// functions here are never inlined and have names like CFRunLoop's, so that a backtrace shows whose code is running and why. After each call
+// there is a barrier or a static probe. Without it the compiler would make a tail call, which leaves no frame; and its number makes the
+// functions differ, so that the linker does not fold two into one. The numbers of static probes are the kinds of RLRunLoopProbe.h.
+//
+// If the client has set a probe (`RLRunLoopSetProbe`), `Probe.call` makes the call instead, and the static probes are skipped. Nothing keeps
+// the compiler from jumping there, so a backtrace may then lack this frame. getPort, schedule and cancel are not reported to it.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION")
 @inline(never)

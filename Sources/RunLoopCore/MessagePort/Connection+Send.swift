@@ -134,7 +134,8 @@ extension ConnectionPointer {
         sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), bytes, count)
     }
 
-    /// Sends one packet, with a descriptor unless `file` is -1. One system call. The caller holds the mutex.
+    /// Sends one packet: the head of the frame, and then `count` bytes, which for an inline payload must be the frame's length. Passes the
+    /// descriptor `file` along unless it is -1; it stays the caller's. Neither waits nor queues. One system call. The caller holds the mutex.
     @inline(never)
     func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>? = nil, _ count: Int = 0, passing file: Int32 = -1)
         -> PacketSocket.Sent

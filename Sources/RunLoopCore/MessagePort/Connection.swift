@@ -58,7 +58,8 @@ struct Connection: Linked, Locked, ~Copyable {
     /// Server: how many requests were taken over (RLMessagePortCopyRequest) and not answered, and their total size in bytes.
     var unansweredRequests = 0
     var unansweredBytes = 0
-    /// The `conditions`. Those about memory are written under the port's mutex, the others under `mutex`; any thread may read them.
+    /// The `conditions`. `waitsForMemory` and `pollsForMemory` are written under the port's mutex, the others under `mutex`; any thread may
+    /// read them.
     let conditionBits = Atomic<UInt16>(0)
     /// Server: the node of this connection in `SilentClients`. Guarded by `PortRegistry.mutex`.
     var silent = Silent()
@@ -185,11 +186,12 @@ extension ConnectionPointer {
     /// The conditions that are set. Any thread.
     var conditions: Connection.Conditions { Connection.Conditions(rawValue: pointee.conditionBits.load(ordering: .acquiring)) }
 
-    /// Returns whether at least one of `some` is set. Any thread.
+    /// Returns whether at least one of `some` is set now; only the mutex under which they are written keeps that from changing. Any thread.
     @inline(__always)
     func has(_ some: Connection.Conditions) -> Bool { !conditions.isDisjoint(with: some) }
 
-    /// Replaces the conditions in `some` by those of them that are in `now`. The caller holds the mutex under which they are written.
+    /// Sets those of `some` that are in `now`, and clears the others. All of `now` must be among `some`: any other condition would be
+    /// toggled. The caller holds the mutex under which they are written.
     func set(_ some: Connection.Conditions, to now: Connection.Conditions) {
         let changed = conditions.intersection(some).symmetricDifference(now)
         pointee.conditionBits.bitwiseXor(changed.rawValue, ordering: .acquiringAndReleasing)

@@ -61,7 +61,7 @@ extension MessagePortPointer {
             return (pointee.name, pointee.claim)
         }
         // If the file's mode cannot be restricted, `accepts` still keeps unauthorized users out.
-        if let name, claim.lock >= 0, (try? NameServer.open(name, claim, toAll: allows)) == nil, allows {
+        if let name, claim.lock >= 0, (try? NameServer.setAccess(to: name, claim, forAll: allows)) == nil, allows {
             locked { pointee.allowsOthers = false }
             return false
         }

@@ -49,7 +49,7 @@ enum NameServer {
     }
 
     /// Allows all users, or only this user, to connect to a name of this process. Throws ENOENT if the name's files were replaced.
-    static func open(_ name: StringPointer, _ claim: Claim, toAll isForAll: Bool) throws(SystemError) {
+    static func setAccess(to name: StringPointer, _ claim: Claim, forAll isForAll: Bool) throws(SystemError) {
         let directory = try PortDirectory()
         let files = try PortFiles(name)
         defer { files.free() }

@@ -204,7 +204,8 @@ extension PendingRequestPointer {
         timer.release()
     }
 
-    /// Frees the request, which is in no list. The caller then releases the request's internal reference to the port.
+    /// Frees the request, which is in no list. The caller then releases the request's internal reference to the port. Loop thread only; calls
+    /// no user code.
     @inline(never)
     func destroy() {
         cancelTimer()

@@ -2,8 +2,8 @@ import CLinux
 import Synchronization
 
 /// Frames that did not fit into the socket buffer. At a server: replies to a client that does not read them, since a server never waits for
-/// a client. While there are any, no further request of that client is handled, so the queue has at most one reply for each request that
-/// was handled before. At a client: the rest of one large request.
+/// a client. While there are any, no further request of that client is handled, so the queue does not grow while the client does not read. At
+/// a client: the rest of one large request.
 ///
 /// Guarded by the connection's mutex.
 struct SendQueue: ~Copyable {
@@ -11,7 +11,7 @@ struct SendQueue: ~Copyable {
     struct OutgoingFrame: BitwiseCopyable {
         var frame: Frame
         var data: DataPointer?
-        /// How many bytes of a payload in pieces were sent; -1 if the frame itself was not.
+        /// -1 until the head of the frame was sent; from then on, how many bytes of a payload in pieces were sent.
         var sent = -1
 
         init(_ frame: Frame, _ data: DataPointer?) {
