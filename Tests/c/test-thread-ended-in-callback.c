@@ -357,6 +357,23 @@ START_TEST(functions_behind_one_that_ends_the_thread_are_released_and_not_run)
 }
 END_TEST
 
+static RLArrayRef modes;
+
+static void add_function_of_modes(RLRunLoopRef rl)
+{
+    RLRunLoopPerformFunctionWithRelease(rl, modes, do_nothing, NULL, end_thread);
+}
+
+START_TEST(modes_of_a_function_whose_release_ends_the_thread_are_released)
+{
+    const void *names[] = {kRLRunLoopDefaultMode};
+    modes = RLArrayCreate(NULL, names, 1, &kRLTypeArrayCallBacks);
+    run_until_ended(add_function_of_modes);
+    ck_assert_int_eq(RLGetRetainCount(modes), 1);
+    RLRelease(modes);
+}
+END_TEST
+
 static RLRunLoopRef shared;
 
 static atomic_int waiter_tid;
@@ -422,6 +439,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, a_timer_whose_release_ends_the_thread_after_its_call_is_released_once, 0, 2);
     tcase_add_test(tcase, observers_of_an_activity_whose_first_callback_ends_the_thread_work_in_another_loop);
     tcase_add_test(tcase, functions_behind_one_that_ends_the_thread_are_released_and_not_run);
+    tcase_add_test(tcase, modes_of_a_function_whose_release_ends_the_thread_are_released);
     tcase_add_test(tcase, a_caller_that_waits_behind_a_function_that_ends_the_thread_gets_esrch);
     return suite;
 }

@@ -64,11 +64,11 @@ struct PerformRequest: BitwiseCopyable {
         return extra
     }
 
-    /// Finishes a request that has run: does the work of `finishExtra`, and releases the modes. For a request that will not run, use
-    /// `finishUncalled`. Call without a lock held. May call user code.
+    /// Finishes a request that has run: releases the modes, and then does the work of `finishExtra`, in which the thread may end. For a
+    /// request that will not run, use `finishUncalled`. Call without a lock held. May call user code.
     func finish(_ outcome: PerformTicket.State) {
-        if let extra { Self.finishExtra(extra, outcome) }
         if let modes { Self.release(modes: modes) }
+        if let extra { Self.finishExtra(extra, outcome) }
     }
 
     /// Finishes a request that will not run, and reports that to the probe. If `outcome` is nil, the request was never queued: its release
