@@ -111,6 +111,18 @@ START_TEST(more_functions_than_one_search_takes_are_cancelled_without_memory)
 }
 END_TEST
 
+START_TEST(a_mode_is_empty_once_its_functions_were_cancelled_without_memory)
+{
+    require(RLRunLoopPerformFunction(RLRunLoopGetCurrent(), RLSTR("other"), count_call, NULL));
+    queue(FIT);
+    failures = NEVER;
+    RLRunLoopCancelPerformFunction(rl, NULL, &called);
+    RLRunLoopRunResult result = RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    failures = 0;
+    ck_assert_int_eq(result, kRLRunLoopRunFinished);
+}
+END_TEST
+
 /* Called on the waiting thread, just before it queues its function. */
 static void forbid_memory(const RLRunLoopProbeEvent *event)
 {
@@ -198,6 +210,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "in the inbox", 5);
     tcase_add_test(tcase, all_functions_are_cancelled_without_memory);
     tcase_add_test(tcase, more_functions_than_one_search_takes_are_cancelled_without_memory);
+    tcase_add_test(tcase, a_mode_is_empty_once_its_functions_were_cancelled_without_memory);
     tcase_add_test(tcase, a_thread_without_memory_waits_no_longer_than_its_time_limit);
     tcase_add_test(tcase, a_mode_with_functions_is_not_empty_without_memory);
     tcase_add_loop_test(tcase, all_functions_are_dropped_at_thread_exit_without_memory, 0, 2);

@@ -86,12 +86,20 @@ extension PerformInboxPointer {
     }
 
     /// Calls `body` with each request that is in the inbox, for a caller that had no memory to take the requests out. `body` may mark a
-    /// request as cancelled, and must not call user code. The caller holds the loop's lock.
+    /// request as finished, which removes it, and must not call user code. The caller holds the loop's lock.
     @inline(never)
     func forEach(_ body: (UnsafeMutablePointer<PerformRequest>) -> Void) {
         pointee.mutex.lock()
         RaceDetector.handsOver(self)
-        for index in 0..<pointee.incoming.count { body(pointee.incoming.elements.unsafelyUnwrapped + index) }
+        var kept = 0
+        for index in 0..<pointee.incoming.count {
+            body(pointee.incoming.elements.unsafelyUnwrapped + index)
+            if pointee.incoming[index].modes == nil { continue }
+            pointee.incoming[kept] = pointee.incoming[index]
+            kept += 1
+        }
+        pointee.incoming.truncate(to: kept)
+        if kept == 0 { pointee.nonEmptyFlag.store(0, ordering: .releasing) }
         pointee.mutex.unlock()
     }
 
