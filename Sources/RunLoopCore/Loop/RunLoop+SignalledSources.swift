@@ -112,6 +112,9 @@ extension RunLoopPointer {
         var isAlone = true
         // What is queued here raises `signalsTaken`, but must not come before a source with a time of 0 that is queued here, too.
         let taken = pointee.signalsTaken
+        // Sources that are in no loop may have been signalled until now. The clock is read before their bit is taken, because a source that
+        // is signalled afterwards may store no time.
+        let soFar = SharedSignals.count != pointee.sharedSignalsSeen ? Clock.now.nanoseconds : 0
         if !pointee.pendingSignals.isEmpty {
             pointee.pendingSignals.take { slot in
                 guard let registration = pointee.registrations[slot: slot] else { return }
@@ -123,6 +126,7 @@ extension RunLoopPointer {
             }
         }
         if SharedSignals.count != pointee.sharedSignalsSeen { scanSources(taken) }
+        pointee.signalsTaken = max(pointee.signalsTaken, soFar)
         guard let registration = first else { return nil }
         // If the queue is empty, the source is not queued already.
         if isAlone, !pointee.mayHaveQueued || isQueueEmpty(mode), let set = registration.set, contains(set, .mode(mode)),
