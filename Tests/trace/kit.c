@@ -1,4 +1,4 @@
-/* Callbacks of librunloop-kit's objects, for test_kit.py. The argument says what the program does. */
+/* Callbacks of librunloop-kit's objects, for test_kit_callbacks.py. The argument says what the program does. */
 #include <RunLoopKit/RunLoopKit.h>
 #include <signal.h>
 #include <stdio.h>
