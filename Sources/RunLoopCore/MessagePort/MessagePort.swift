@@ -10,7 +10,7 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     static var kind: Kind { .messagePort }
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 
-    /// Its queue contains the requests that are sent to a local port from this process.
+    /// What all ports have in common. The queue contains the requests that are sent to a local port from this process.
     var base: PortHeader
     var mutex: Mutex { _read { yield base.mutex } }
     let isRemote: Bool

@@ -117,7 +117,7 @@ extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
     @inline(__always)
     func retain() { base.pointee.object.retain() }
 
-    /// `PortHeaderPointer.release`.
+    /// Releases a reference: see `PortHeaderPointer.release`. Returns false if there was none. Any thread; may call user code.
     func release() -> Bool { base.release() }
 }
 

@@ -47,7 +47,6 @@ struct PortQueue: ~Copyable {
     /// The value of `taken` that a sender has read last.
     fileprivate var takenSeen: UInt32 = 0
     fileprivate(set) var capacity: UInt32
-    /// Written under both locks, so either is enough to read it.
     fileprivate var isOpen = true
     fileprivate var isSignalled = false
     /// The info of the port's run loop source, if there is one. Not retained, since the source retains the port.
@@ -59,6 +58,8 @@ struct PortQueue: ~Copyable {
     fileprivate var outgoing = PlainList<QueuedMessage>()
     /// Index of the oldest entry of `outgoing`.
     fileprivate var next = 0
+    /// The receivers' copy of `isOpen`: to read that for each message, they would have to wait for the cache line that senders write.
+    fileprivate var isOpenToReceivers = true
 
     /// How many messages were ever taken out, modulo 2³². Written under `receivers`; any thread may read it.
     fileprivate let taken = Atomic<UInt32>(0)
@@ -244,6 +245,7 @@ extension PortQueuePointer {
     func close() {
         lockBoth()
         pointee.isOpen = false
+        pointee.isOpenToReceivers = false
         unlockBoth()
         if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeAllSenders() }
     }
@@ -256,8 +258,11 @@ extension PortQueuePointer {
         return takeLocked(inStream: false) {}
     }
 
-    /// Whether the queue still accepts messages. The caller holds one of the locks.
+    /// Whether the queue still accepts messages. The caller holds the senders' lock.
     var isOpenLocked: Bool { pointee.isOpen }
+
+    /// Whether receivers may take messages out to deliver them. The caller holds the receivers' lock.
+    var isOpenToReceiversLocked: Bool { pointee.isOpenToReceivers }
 
     /// How many messages wait in the queue. Any thread.
     var count: UInt32 { lockedSenders { pointee.sent &- pointee.taken.load(ordering: .relaxed) } }

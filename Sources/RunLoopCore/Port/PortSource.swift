@@ -215,7 +215,7 @@ extension PortQueuePointer {
     @inline(__always)
     func takeNext(_ portSource: PortSourcePointer, inStream: Bool) -> QueuedMessage? {
         lockReceivers()
-        let queued = isOpenLocked ? takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source?.takeSignal() } : nil
+        let queued = isOpenToReceiversLocked ? takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source?.takeSignal() } : nil
         if queued != nil {
             // If the port has another source by now, that was signalled when it was created (`source(of:)`), and signalling this one is
             // harmless.
