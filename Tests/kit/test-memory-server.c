@@ -22,6 +22,27 @@ static void accepted(UNUSED RLListenerRef server, RLStreamRef stream, UNUSED voi
     is_set_up = RLStreamSetReadDelimiter(stream, "\n", 1, 100);
 }
 
+static int connect_to(RLListenerRef server)
+{
+    struct sockaddr_un address;
+    socklen_t size = sizeof address;
+    require(getsockname(RLListenerGetNativeDescriptor(server), (struct sockaddr *)&address, &size) == 0);
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    require(connect(client, (struct sockaddr *)&address, size) == 0);
+    return client;
+}
+
+/* With memory again. A connection that did not become a stream is closed by then. */
+static void free_server(RLListenerRef server, int client)
+{
+    armed = false;
+    RLListenerClose(server);
+    RLRelease(server);
+    errno = 0;
+    if (!is_open)
+        require(recv(client, (char[1]){0}, 1, 0) <= 0 && errno != EAGAIN);
+}
+
 /* The connection of a client becomes a stream, or it is closed. */
 static bool use_server(void)
 {
@@ -36,20 +57,11 @@ static bool use_server(void)
         return false;
     }
     RLRunLoopAddSource(RLRunLoopGetCurrent(), server, kRLRunLoopDefaultMode);
-    struct sockaddr_un address;
-    socklen_t size = sizeof address;
-    require(getsockname(RLListenerGetNativeDescriptor(server), (struct sockaddr *)&address, &size) == 0);
-    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    require(connect(client, (struct sockaddr *)&address, size) == 0);
+    int client = connect_to(server);
     require(write(client, "hello\n", 6) == 6);
     run_passes();
     bool works = is_set_up && calls == 6;
-    armed = false;
-    RLListenerClose(server);
-    RLRelease(server);
-    errno = 0;
-    if (!is_open)
-        require(recv(client, (char[1]){0}, 1, 0) <= 0 && errno != EAGAIN);
+    free_server(server, client);
     shutdown(client, SHUT_WR);
     run_passes();
     close(client);
@@ -81,20 +93,11 @@ static bool use_modes(void)
     RLListenerRef server = RLServerCreateWithPath(NULL, name, check_modes, serve, &context);
     RLRunLoopAddSource(loop, server, kRLRunLoopCommonModes);
     RLRunLoopAddSource(loop, server, RLSTR("other"));
-    struct sockaddr_un address;
-    socklen_t size = sizeof address;
-    require(getsockname(RLListenerGetNativeDescriptor(server), (struct sockaddr *)&address, &size) == 0);
-    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    require(connect(client, (struct sockaddr *)&address, size) == 0);
+    int client = connect_to(server);
     is_open = false;
     armed = fails;
     run_passes();
-    armed = false;
-    RLListenerClose(server);
-    RLRelease(server);
-    errno = 0;
-    if (!is_open)
-        require(recv(client, (char[1]){0}, 1, 0) <= 0 && errno != EAGAIN);
+    free_server(server, client);
     close(client);
     run_passes();
     return is_open;
