@@ -36,7 +36,7 @@ private struct Call {
 /// Returns the mode in which a reply is awaited; nil, after a diagnostic, if the argument is not a single mode.
 private func borrowMode(_ mode: OpaquePointer?, _ function: Name, _ parameter: Name) -> StringPointer? {
     guard let mode: StringPointer = Handle.borrow(mode, function, parameter) else { return nil }
-    if mode == ModeName.default || !mode.isCommonModes { return mode }
+    if !mode.isCommonModes { return mode }
     Misuse.report(function, parameter, "must be a single mode, not kRLRunLoopCommonModes")
     return nil
 }

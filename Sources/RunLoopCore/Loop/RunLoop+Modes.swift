@@ -53,7 +53,6 @@ extension RunLoopPointer {
     /// Returns what a mode argument means. `make`: whether to create a mode that does not exist.
     @inline(never)
     func choose(_ name: StringPointer, make: Bool) -> ModeChoice {
-        if pointee.modes.count > 1, let first = pointee.modes[1], first.pointee.name == name { return .mode(first) }
         if name.isCommonModes { return .common }
         guard let mode = make ? ensureListedMode(named: name) : mode(named: name) else { return .none }
         return .mode(mode)
@@ -64,7 +63,7 @@ extension RunLoopPointer {
         guard let set else { return false }
         return switch choice {
         case .common: set.pointee.modes.contains(ModeSet.common)
-        case .mode(let mode): set == mode.pointee.soleSet || set.pointee.modes.contains(mode.pointee.number)
+        case .mode(let mode): set.pointee.modes.contains(mode.pointee.number)
         case .none: false
         }
     }
@@ -73,7 +72,7 @@ extension RunLoopPointer {
     /// from one of them since.
     func isComplete(_ set: ModeSetPointer?, _ choice: ModeChoice) -> Bool {
         guard let set, contains(set, choice) else { return false }
-        if case .common = choice { return set == pointee.commonSet || set.pointee.modes.contains(allOf: pointee.commonModes) }
+        if case .common = choice { return set.pointee.modes.contains(allOf: pointee.commonModes) }
         return true
     }
 
@@ -244,8 +243,8 @@ extension RunLoopPointer {
 }
 
 extension StringPointer {
-    /// Whether this is the name that stands for the common modes. The bytes are compared only if the lengths are equal and this is not the
-    /// constant for the default mode.
+    /// Whether this is the name that stands for the common modes. The constant for the default mode is as long as that name, so it is
+    /// compared by address first.
     var isCommonModes: Bool { self != ModeName.default && equals(ModeName.common) }
 }
 

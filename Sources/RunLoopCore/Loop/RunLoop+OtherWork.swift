@@ -64,15 +64,12 @@ extension RunLoopPointer {
         unlock()
     }
 
-    /// Begins a batch with the event of the source that is known to be ready, if that may be called now. Returns true if so. Loop thread
-    /// only; call without the lock held.
-    func takeKnownReady(_ mode: ModePointer) -> Bool { pointee.knownReady.tag != 0 && takeKnownReadySlow(mode) }
-
-    /// Does the work of `takeKnownReady` if there is a tag. Returns false if the source belongs to another mode, if it has had its turns,
-    /// or if other sources have an order.
-    @inline(never)
-    private func takeKnownReadySlow(_ mode: ModePointer) -> Bool {
+    /// Begins a batch with the event of the source that is known to be ready, if there is one and it may be called now. Returns true if so.
+    /// Returns false if the source belongs to another mode, if it has had its turns, or if other sources have an order. Loop thread only;
+    /// call without the lock held.
+    func takeKnownReady(_ mode: ModePointer) -> Bool {
         let known = pointee.knownReady
+        if known.tag == 0 { return false }
         pointee.knownReady.tag = 0
         if known.count >= KnownReady.limit || known.mode != mode || pointee.orderedRegistrations > 0 {
             pointee.knownReady.count = 0
