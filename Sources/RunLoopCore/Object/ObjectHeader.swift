@@ -80,7 +80,7 @@ struct ObjectHeader: ~Copyable {
     /// references; items use `ItemPointer.release`. Any thread, lock-free.
     @inline(__always)
     func release() -> Bool {
-        references.load(ordering: .relaxed) < Self.immortal && references.countDownShared()
+        references.load(ordering: .relaxed) < Self.immortal && references.countDown()
     }
 
     /// Releases a reference unless it is the last one, in which case it returns false without a change. Any thread, lock-free.

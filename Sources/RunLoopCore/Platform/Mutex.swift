@@ -3,9 +3,8 @@ import Synchronization
 
 /// A mutex of four bytes, which is a futex word: 0 if free, 1 if held, 2 if held while other threads may sleep.
 ///
-/// Uncontended, locking and unlocking execute one locked instruction each, and none while the process has only one thread, whose stores are
-/// visible to any thread that it creates. Critical sections are a few instructions without user code, so a waiting thread spins briefly
-/// before it sleeps. Not recursive, not fair, not async-signal-safe.
+/// Uncontended, locking and unlocking execute one locked instruction each. Critical sections are a few instructions without user code, so a
+/// waiting thread spins briefly before it sleeps. Not recursive, not fair, not async-signal-safe.
 struct Mutex: ~Copyable {
     private let word: Atomic<UInt32>
 
@@ -14,19 +13,17 @@ struct Mutex: ~Copyable {
     /// Locks the mutex. O(1). Any thread.
     @inline(never)
     func lock() {
-        defer { RaceDetector.noteLock(word) }
-        if Thread.isAlone && word.load(ordering: .relaxed) == 0 { return word.store(1, ordering: .relaxed) }
         if !word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged {
             lockSlow()
         }
         RaceDetector.happensAfter(word)
+        RaceDetector.noteLock(word)
     }
 
     /// Unlocks the mutex. O(1). Called by the thread that holds it.
     @inline(never)
     func unlock() {
         RaceDetector.noteUnlock(word)
-        if Thread.isAlone { return word.store(0, ordering: .relaxed) }
         RaceDetector.happensBefore(word)
         if word.exchange(0, ordering: .releasing) == 2 { Futex.wake(word, count: 1) }
     }

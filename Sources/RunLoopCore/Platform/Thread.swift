@@ -64,31 +64,18 @@ enum Thread {
     static func forbidCancellation() { pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), nil) }
 }
 
-/// Reference counting, without a locked instruction while the process has only one thread.
+/// Counts of references.
 extension Atomic where Value == UInt32 {
     /// Adds a reference. Any thread that owns one.
-    func countUp() {
-        if Thread.isAlone { return store(load(ordering: .relaxed) &+ 1, ordering: .relaxed) }
-        _ = wrappingAdd(1, ordering: .relaxed)
-    }
+    func countUp() { wrappingAdd(1, ordering: .relaxed) }
 
-    /// Releases a reference. Returns true if it was the last one. Any thread.
-    @inline(__always)
+    /// Releases a reference. Returns true if it was the last one. Any thread that owns one.
     func countDown() -> Bool {
-        if !Thread.isAlone { return countDownShared() }
-        let left = load(ordering: .relaxed) &- 1
-        store(left, ordering: .relaxed)
-        return left == 0
-    }
-
-    /// Releases a reference of a count that several threads may use even if `isAlone` is true. Returns true if it was the last one. Any
-    /// thread.
-    func countDownShared() -> Bool {
         if RaceDetector.isWatching { return countDownWatched() }
         return wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0
     }
 
-    /// Does what `countDownShared` does, and tells the race detector that all uses of the object happen before its destruction.
+    /// Does what `countDown` does, and tells the race detector that all uses of the object happen before its destruction.
     @inline(never)
     private func countDownWatched() -> Bool {
         RaceDetector.happensBefore(self)
