@@ -36,25 +36,6 @@ static inline void linux_pause(void)
 /* A builtin: hints to the processor that this cache line will be written soon. The address need not be valid. */
 static inline void linux_prefetch(const void *address) { __builtin_prefetch(address, 1); }
 
-/* Prefetches, for writing, a line that another processor has at the moment, so that no other processor keeps a copy.
-   Inline assembly on x86, where the builtin is the ordinary prefetch unless the compiler may assume a newer processor;
-   on old processors the instruction does nothing. */
-static inline void linux_prefetch_alone(const void *address)
-{
-#if defined(__x86_64__)
-    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)address));
-#else
-    __builtin_prefetch(address, 1);
-#endif
-}
-
-/* Prefetches the line to which a pointer in memory points. Another thread may be writing that pointer at this
-   moment. */
-__attribute__((no_sanitize("thread"))) static inline void linux_prefetch_what(const void *pointer)
-{
-    __builtin_prefetch(*(void *const volatile *)pointer);
-}
-
 /* Reads a value that another thread may be writing at this moment, where either the old or the new value is acceptable.
    ThreadSanitizer would report a race, even with an atomic read on this side; hence volatile and no instrumentation. */
 __attribute__((no_sanitize("thread"))) static inline uint32_t linux_peek(const uint32_t *word)

@@ -103,7 +103,6 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
 
 @implementation @c
 public func RLRunLoopSourceSignal(_ source: OpaquePointer?) {
-    SourcePointer.prefetchSignal(source)
     guard let source: SourcePointer = Handle.borrow(source, "RLRunLoopSourceSignal", "source") else { return }
     source.signalIfValid()
 }

@@ -268,7 +268,6 @@ struct DeadlineQueue: ~Copyable {
         source.pointee.minimum = earliest + UInt64(last) << width
         for index in 0..<count {
             let entry = entries[index]
-            linux_prefetch(entries[min(index &+ 8, count &- 1)].position)
             let part = parts[Int((entry.deadline &- earliest) &>> width)]
             entry.position.pointee = bucket(part).fill(entry, number: part &+ 1)
         }

@@ -58,11 +58,6 @@ extension SourcePointer {
     /// The maximum number of registrations to visit, in case the list keeps changing.
     private static var registrationsLookedAt: Int { 1000 }
 
-    /// Prefetches what `signal` reads first. To be called shortly before it. Any address will do.
-    static func prefetchSignal(_ handle: OpaquePointer?) {
-        if let handle { linux_prefetch(UnsafeRawPointer(handle) + 64) }
-    }
-
     /// Takes the signal. Returns true if there was one. If two loops take it at the same time, only one of them receives true. Called on
     /// the thread of a loop.
     @inline(__always)

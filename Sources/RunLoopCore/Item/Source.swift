@@ -218,16 +218,6 @@ extension SourcePointer {
             to: SourceStorage.self)
     }
 
-    /// Prefetches the source with this tag. Any tag will do, even an even one.
-    static func prefetch(tag: UInt64) { linux_prefetch(UnsafeRawPointer(bitPattern: UInt(tag >> (generationBits - 6)))) }
-
-    /// Prefetches what the info of the source with this tag points to. Any odd tag will do.
-    static func prefetchInfo(tag: UInt64) { linux_prefetch_what(UnsafeRawPointer(address(ofTag: tag)) + infoOffset) }
-
-    /// The offset of `SourceStorage.info`. Taking the address of the field would count as reading it, which `prefetchInfo` must not do. A
-    /// test compares the offset with the actual one.
-    static var infoOffset: Int { 24 }
-
     /// Makes the current tag stale. Generations are odd, and so tags are, too. The caller holds the loop's lock.
     func advanceGeneration() { inlineRegistration.generation = (generation &+ 2) & Self.generationMask }
 

@@ -49,7 +49,6 @@ extension RunLoopPointer {
     @inline(__always)
     private func dispatchEvents(_ mode: ModePointer) -> Bool {
         while let event = pointee.eventBatch.take() {
-            prefetchNext()
             if pointee.eventBatch.isTurn { noteTurn(event.tag, mode) }
             if event.tag & 1 != 0, let source = SourcePointer(eventTag: event.tag) {
                 if !dispatchSource(source, event.tag, event.events, mode) { continue }
@@ -64,14 +63,6 @@ extension RunLoopPointer {
             return true
         }
         return false
-    }
-
-    /// Prefetches memory while a source is being called: for the event after the next, what dispatching it reads; for the next event, what
-    /// its callback reads first.
-    private func prefetchNext() {
-        SourcePointer.prefetch(tag: pointee.eventBatch.tag(ahead: 1))
-        let next = pointee.eventBatch.tag(ahead: 0)
-        if next & 1 != 0 { SourcePointer.prefetchInfo(tag: next) }
     }
 
     /// Dispatches the always-ready watch of interest to the mode that was dispatched least recently. The caller holds the lock, which is

@@ -10,9 +10,6 @@ import CLinux
 ///
 /// Loop thread only, and therefore without a lock. Calls no user code.
 struct EventBatch: ~Copyable {
-    /// Extra room after epoll's events: for the event of the always-ready watches, and for the reads of `tag(ahead:)` past the last event.
-    private static var spare: Int { 3 }
-
     private var batch: UnsafeMutablePointer<epoll_event>?
     /// The maximum number of events that epoll returns at a time. If more descriptors are ready, each batch begins where the previous one
     /// ended, and the loop takes turns within it.
@@ -197,7 +194,7 @@ struct EventBatch: ~Copyable {
 
     /// Allocates memory for a batch. Returns nil if out of memory.
     private static func makeBatch() -> UnsafeMutablePointer<epoll_event>? {
-        calloc(capacity + spare, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
+        calloc(capacity + 1, MemoryLayout<epoll_event>.stride)?.assumingMemoryBound(to: epoll_event.self)
     }
 
     /// Called before the first event of a fresh batch is taken. If the batch is a turn, moves the first event whose tag satisfies `isNext`
@@ -262,10 +259,6 @@ struct EventBatch: ~Copyable {
         taken &+= 1
         return (linux_epoll_tag(event), Events(epoll: event.pointee.events))
     }
-
-    /// The tag of an event that will be taken soon: 0 for the next event, 1 for the one after it. Past the last event, returns an older tag
-    /// or 0.
-    func tag(ahead index: Int) -> UInt64 { linux_epoll_tag(batch.unsafelyUnwrapped + (taken &+ index)) }
 
     /// Records that the tag of an event matches no watch, unless it is the tag of the wake descriptor.
     mutating func noteStaleEvent(_ tag: UInt64) { if tag != Poller.wakeTag { sawStaleEvent = true } }

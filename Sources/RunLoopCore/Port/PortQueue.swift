@@ -80,8 +80,6 @@ struct PortQueue: ~Copyable {
     fileprivate static var spinPauses: Int { 128 }
     /// A receiver whose last list had fewer entries than this pauses before it swaps the lists.
     fileprivate static var smallBatch: Int { 64 }
-    /// How many entries ahead memory is prefetched into the processor's cache.
-    fileprivate static var prefetchDistance: Int { 16 }
     /// How much room makes waking senders pay.
     fileprivate static func wakeThreshold(_ capacity: UInt32) -> UInt32 { max(1, min(capacity / 2, 512)) }
     /// After how many nanoseconds a sleeping sender checks for room itself.
@@ -111,7 +109,6 @@ extension PortQueuePointer {
             if pointee.sent &- pointee.takenSeen >= pointee.capacity { return .full }
         }
         guard pointee.incoming.appendInlined(message) else { return .outOfMemory }
-        linux_prefetch_alone(pointee.incoming.elements.unsafelyUnwrapped + (pointee.incoming.count &+ PortQueue.prefetchDistance))
         pointee.sent &+= 1
         if pointee.isSignalled { return .queued }
         pointee.isSignalled = true
@@ -185,9 +182,7 @@ extension PortQueuePointer {
         if pointee.next == pointee.outgoing.count { swapLists(inStream, onEmpty) }
         guard pointee.next < pointee.outgoing.count else { return nil }
         RaceDetector.handsOver(self)
-        let slot = pointee.outgoing.elements.unsafelyUnwrapped + pointee.next
-        linux_prefetch(slot + PortQueue.prefetchDistance)
-        let message = slot.pointee
+        let message = pointee.outgoing[pointee.next]
         pointee.next &+= 1
         pointee.taken.store(pointee.taken.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         if pointee.next == pointee.outgoing.count { atomicMemoryFence(ordering: .sequentiallyConsistent) }
