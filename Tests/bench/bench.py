@@ -63,6 +63,8 @@ ROWS = [
     ("request and reply of 64 B, two processes, one CPU", "ns", "ask", "64", "value", 1),
     ("request and reply of 1 MiB", "µs", "ask", "1048576", "value", 1000),
     ("message to a port, a CPU each", "ns", "deliver", "", "value", 1),
+    ("message to a port, a CPU each, slow sender", "ns", "deliver", "sender", "value", 1),
+    ("message to a port, one CPU, slow receiver", "ns", "deliver", "receiver", "value", 1),
     ("echo server, 1 connection, 64 B: per request", "ns", "echo", "1x64", "value", 1),
     ("... processor time of the server, 1 connection, 64 B", "ns", "echo", "1x64", "cpu", 1),
     ("echo server, 100 connections, 64 B", "ns", "echo", "100x64", "value", 1),
