@@ -45,16 +45,7 @@ extension EndpointPointer {
 
     // MARK: calling
 
-    /// Brings the source up to date after an event that the client did not wait for, or finishes an invalidation after a callback. Loop
-    /// thread only; call without its lock held. May close the descriptor and call the context's release.
-    @inline(never)
-    func reconcile() -> DispatchResult {
-        let now = state
-        if now.isValid { updateInterestSlow() } else { finishIfIdle(now) }
-        return .unwanted
-    }
-
-    /// Ends a callback that was counted by `update`, and arms events in the same step. Loop thread only; call without a lock held. May
+    /// Ends a callback that `beginCall` has counted, and arms events in the same step. Loop thread only; call without a lock held. May
     /// close the descriptor and call the context's release.
     func endCall(_ arm: (inout EndpointState) -> Void) {
         let now = update { state in
@@ -116,10 +107,10 @@ extension EndpointPointer {
     // MARK: the source
 
     /// Returns the endpoint's run loop source, with a reference for the caller. Creates one if there is none, or if the last one was
-    /// invalidated. Returns nil if the endpoint is invalid, or if out of memory. `callsClient`: see `ItemFlags`. `threadContext` is the
-    /// calling thread's, which has a loop. Call without a lock held.
+    /// invalidated. Returns nil if the endpoint is invalid, or if out of memory. `threadContext` is the calling thread's, which has a loop.
+    /// Call without a lock held.
     func source(
-        order: Int, callsClient: Bool, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer,
+        order: Int, eventHandler: SourceFunction.EventHandler, _ detail: SourceDetailPointer,
         _ threadContext: ThreadContextPointer
     ) -> SourcePointer? {
         var old: SourcePointer?
@@ -135,7 +126,6 @@ extension EndpointPointer {
             if pointee.source != nil {
                 pointee.item.object.retain()
                 pointee.source.unsafelyUnwrapped.pointee.item.set(.isOfEndpoint)
-                if callsClient { pointee.source.unsafelyUnwrapped.pointee.item.set(.callsClient) }
                 // A new source watches for nothing.
                 _ = update { state in
                     state.setRegistered([])

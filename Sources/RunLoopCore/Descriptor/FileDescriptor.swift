@@ -57,11 +57,25 @@ extension FileDescriptorPointer {
         let common = SourceDetail(release: { FileDescriptorPointer(info: $0).release() })
         guard let detail = SourceDetailPointer.shared(FileDescriptorStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
-            order: order, callsClient: true,
-            eventHandler: { info, _, reported in
-                let endpoint = EndpointPointer(info: info)
-                return (reported == 0 ? endpoint.cancelCall() : endpoint.reconcile()).rawValue
-            }, detail, threadContext)
+            order: order,
+            eventHandler: { FileDescriptorPointer(info: $0).handleEvents(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
+            detail, threadContext)
+    }
+
+    /// The event handler of the object's source; see `SourceFunction.EventHandler`. Calls user code.
+    private func handleEvents(_ ready: Events, reported: Events) -> DispatchResult {
+        if reported.isEmpty { return endpoint.cancelCall() }
+        let fired = endpoint.beginCall(ready)
+        if fired.isEmpty {
+            endpoint.updateInterestSlow()
+            return .unwanted
+        }
+        if let callout = endpoint.pointee.callout.ofDescriptor {
+            let info = endpoint.pointee.context.info
+            RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(handle, fired.callBackTypes, info, callout)
+        }
+        endpoint.endCall { _ in }
+        return .handled
     }
 
     /// RLFileDescriptorEnableCallBacks. Any thread; plain stores on that of the object's owner, if the events are registered already.

@@ -21,21 +21,25 @@ extension SocketPointer {
         var isAtEnd = false
     }
 
-    /// The event handler of the socket's source; see `SourceFunction.EventHandler`. If the socket has a read callback and its context has
-    /// no retain, the loop calls the client directly when the socket is merely readable; this handler then gets all other events.
+    /// The event handler of the socket's source; see `SourceFunction.EventHandler`.
     func handleEvents(_ ready: Events, reported: Events) -> DispatchResult {
         if reported.isEmpty { return endpoint.cancelCall() }
-        if ready.isEmpty { return endpoint.reconcile() }
         var plan = Plan()
         if !begin(ready, reported, &plan) { return .unwanted }
         let context = endpoint.pointee.context
-        let info = context.retain == nil ? context.info : context.retained()
+        let outcome = context.retain == nil ? call(&plan, context.info) : callRetaining(&plan, context)
+        end(plan)
+        return outcome
+    }
+
+    /// Calls the callbacks, with the info retained meanwhile.
+    private func callRetaining(_ plan: inout Plan, _ context: ClientContext) -> DispatchResult {
+        let info = context.retained()
         let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
         let level = loop.pushCleanup(CleanupHandler(function: { socket, _, info in releaseInfo(socket, info) }, object: self, info: info))
         let outcome = call(&plan, info)
         loop.popCleanup(level)
-        if context.retain != nil { context.released(info) }
-        end(plan)
+        context.released(info)
         return outcome
     }
 
@@ -58,7 +62,8 @@ extension SocketPointer {
     /// is invalidated. Returns false, without counting, if none of the events is armed.
     @inline(__always)
     private func disarm(_ ready: Events, _ plan: inout Plan) -> Bool {
-        endpoint.update { state in
+        endpoint.adopt()
+        return endpoint.update { state in
             let fired = ready.intersection(state.armed)
             if !state.isValid || fired.isEmpty { return false }
             plan.reads = fired.contains(.readable)
@@ -90,7 +95,7 @@ extension SocketPointer {
     }
 
     /// Calls the callback for each planned type, as long as the one before has not invalidated the socket.
-    @inline(__always)
+    @inline(never)
     private func call(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var outcome = DispatchResult.unwanted
         if plan.connects {
@@ -206,8 +211,7 @@ extension SocketPointer {
 
 /// Releases the info that was retained for the call.
 private func releaseInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) {
-    let context = SocketPointer(info: socket).pointee.endpoint.context
-    if context.retain != nil { context.released(info) }
+    SocketPointer(info: socket).pointee.endpoint.context.released(info)
 }
 
 /// Releases what was passed to the callback: data, and an address if there is one.

@@ -31,8 +31,7 @@ struct SocketStorage: ObjectStorage, ~Copyable {
     var isFileKnown = false
     /// The identity of the file when the socket was created: see `Descriptor.identity`.
     let identity: UInt32
-    /// The flags of RLSocketSetSocketFlags. The endpoint's state also records whether reading is armed again. Both are changed together,
-    /// under the owner's lock; any thread may read this.
+    /// The flags of RLSocketSetSocketFlags. Any thread.
     let flags: Atomic<UInt32>
     /// How many modes, over all loops, contain the source. Any thread.
     let scheduleCount = Atomic<Int32>(0)
@@ -83,7 +82,6 @@ extension SocketPointer {
             transport = Sockets.type(of: fd) == Sockets.stream ? .stream : .other
             if transport == .other { state.set(EndpointState.connected) }
         }
-        state.setRearmsReading(flags)
         let socket = memory.bindMemory(to: SocketStorage.self, capacity: 1)
         socket.initialize(
             to: SocketStorage(
@@ -169,13 +167,7 @@ extension SocketPointer {
     var flags: UInt32 { pointee.flags.load(ordering: .relaxed) }
 
     /// RLSocketSetSocketFlags. Any thread.
-    func setFlags(_ flags: UInt32) {
-        _ = endpoint.update { state in
-            pointee.flags.store(flags, ordering: .relaxed)
-            state.setRearmsReading(flags)
-            return true
-        }
-    }
+    func setFlags(_ flags: UInt32) { pointee.flags.store(flags, ordering: .relaxed) }
 
     /// RLSocketCreateRunLoopSource. Returns nil if the socket is invalid, or if out of memory. `threadContext` is the calling thread's.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
@@ -185,7 +177,7 @@ extension SocketPointer {
             cancel: { info, _, _ in SocketPointer(info: info).cancel() })
         guard let detail = SourceDetailPointer.shared(SocketStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
-            order: order, callsClient: pointee.callBacks.reading == .read && pointee.endpoint.context.retain == nil,
+            order: order,
             eventHandler: { SocketPointer(info: $0).handleEvents(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue }, detail,
             threadContext)
     }
@@ -250,12 +242,4 @@ extension SocketPointer {
 
     /// Whether the client is still to be called for the connection.
     func isConnecting(_ state: EndpointState) -> Bool { pointee.callBacks.connects && !state.has(EndpointState.connected) }
-}
-
-extension EndpointState {
-    /// Stores in the state, from the flags of RLSocketSetSocketFlags, whether reading is armed again after each call.
-    fileprivate mutating func setRearmsReading(_ flags: UInt32) {
-        clear(Self.rearmsReading)
-        if flags & UInt32(SocketCallBacks.read.rawValue) != 0 { set(Self.rearmsReading) }
-    }
 }

@@ -88,36 +88,20 @@ extension EndpointPointer {
         return isChanged ? new : nil
     }
 
-    /// Prepares for a loop to call the client: disarms the `ready` events that are armed, and returns them. If there are none, returns an
-    /// empty set and changes nothing. The descriptor stays open until `endCall`. The caller holds the loop's lock, which may be
-    /// temporarily released.
-    @inline(__always)
-    func beginCall(_ ready: Events, _ threadContext: ThreadContextPointer) -> Events {
-        if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
-        var state = state
-        // Invalidating disarms, so an armed endpoint is valid.
-        let fired = ready.intersection(state.armed)
-        if fired.isEmpty { return fired }
-        state.disarm(fired)
-        state.bits &+= EndpointState.callUnit
-        set(state)
-        return fired
-    }
-
-    /// Ends a call of the client: arms reading again if the state says so. Returns false if the source's event handler must be called: see
-    /// `SourceFunction.EventHandler`. The caller holds the loop's lock, which may be temporarily released.
-    @inline(__always)
-    func endCall(_ threadContext: ThreadContextPointer) -> Bool {
-        if pointee.item.owner != threadContext { changeOwner(to: threadContext) }
-        var now = state
-        now.bits &-= EndpointState.callUnit
-        if now.bits & (EndpointState.rearmsReading | EndpointState.readDisabled | EndpointState.valid)
-            == EndpointState.rearmsReading | EndpointState.valid
-        {
-            now.set(EndpointState.armedRead)
+    /// Disarms the `ready` events that are armed, and counts a call of the client: the descriptor stays open until `endCall`. Returns the
+    /// events; an empty set if there are none, without a change. Loop thread only; call without a lock held.
+    func beginCall(_ ready: Events) -> Events {
+        adopt()
+        var fired = Events()
+        _ = update { state in
+            // Invalidating disarms, so an armed endpoint is valid.
+            fired = ready.intersection(state.armed)
+            if fired.isEmpty { return false }
+            state.disarm(fired)
+            state.bits &+= EndpointState.callUnit
+            return true
         }
-        set(now)
-        return now.isValid && !now.needsUpdate
+        return fired
     }
 
     /// Ends a call of the client in the child of fork(), where the calling thread does not exist. The caller holds all locks.
@@ -126,12 +110,12 @@ extension EndpointPointer {
     /// Ends the uses of the descriptor in the child of fork(), where the threads that were using it do not exist.
     func resetUsesAfterFork() { _ = pointee.uses.bitwiseAnd(Endpoint.invalidated, ordering: .relaxed) }
 
-    /// Makes another thread the owner. The caller holds the new owner's lock, which is temporarily released.
-    @inline(never)
-    private func changeOwner(to threadContext: ThreadContextPointer) {
-        threadContext.unlock()
-        let old = item.lock(and: threadContext)
-        pointee.item.setOwner(threadContext)
-        if old != threadContext { old.unlock() }
+    /// Makes the calling thread the owner, so that `update` takes no other thread's lock. Loop thread only; call without a lock held.
+    func adopt() {
+        guard let own = ThreadContextPointer.current, pointee.item.owner != own else { return }
+        let old = item.lock(and: own)
+        pointee.item.setOwner(own)
+        if old != own { old.unlock() }
+        own.unlock()
     }
 }

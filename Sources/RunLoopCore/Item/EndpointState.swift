@@ -24,9 +24,6 @@ struct EndpointState: BitwiseCopyable, Equatable {
     /// The socket is connected, or is of a kind that reports no connections.
     static var connected: UInt32 { 512 }
 
-    /// Reading is armed again after each call.
-    static var rearmsReading: UInt32 { 4096 }
-
     /// The upper half of the word counts the calls of the client that are in progress, in units of this.
     static var callUnit: UInt32 { 1 << 16 }
 

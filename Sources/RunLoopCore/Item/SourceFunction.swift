@@ -6,9 +6,7 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
     /// Handles the events of an internal source. `ready` is the part of `reported` that the source is interested in.
     ///
-    /// Two kinds of call are special. If `ready` is empty and `reported` is not, for a source that `callsClient`, the handler calls
-    /// `EndpointPointer.reconcile`. If both are empty, the thread has exited inside a client's callback that this handler, or the loop on
-    /// its behalf, has called: the handler cleans up.
+    /// If both are empty, the thread has exited inside a client's callback that this handler has called: the handler cleans up.
     typealias EventHandler =
         @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> DispatchResult.RawValue
 

@@ -167,44 +167,10 @@ extension RunLoopPointer {
         return true
     }
 
-    /// Calls an internal source: the client's callback directly if the endpoint has nothing else to do, otherwise the source's event
-    /// handler. The caller holds the lock, which is released during the call.
+    /// Calls the event handler of an internal source, and returns its result. The caller holds the lock, which is released during the call.
     @inline(__always)
     private func callInternal(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         pointee.dispatchFrame.source = source
-        if source.pointee.item.has(.callsClient) {
-            let endpoint = EndpointPointer(info: source.pointee.info)
-            let isSocket = endpoint.pointee.item.object.tag == Kind.socket.rawValue
-            if !isSocket || reported == .readable { return callEndpoint(source, endpoint, isSocket, ready) }
-        }
-        return callEventHandler(source, ready, reported)
-    }
-
-    /// Calls the client's callback of a descriptor object or socket. Duplicates what the source's event handler would do, because every
-    /// return after a system call in the callback is mispredicted, so fewer frames are better. The caller holds the lock, which is released
-    /// during the call.
-    @inline(__always)
-    private func callEndpoint(_ source: SourcePointer, _ endpoint: EndpointPointer, _ isSocket: Bool, _ ready: Events) -> DispatchResult {
-        let fired = endpoint.beginCall(ready, threadContext)
-        // Without ready events, the handler only brings the registration with epoll up to date (`EndpointPointer.reconcile`).
-        if fired.isEmpty { return callEventHandler(source, [], .readable) }
-        threadContext.unlock()
-        let info = endpoint.pointee.context.info
-        if isSocket {
-            if let callout = endpoint.pointee.callout.ofSocket {
-                RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(OpaquePointer(endpoint), 1, nil, nil, info, callout)
-            }
-        } else if let callout = endpoint.pointee.callout.ofDescriptor {
-            RUNLOOP_IS_CALLING_OUT_TO_A_FILE_DESCRIPTOR_CALLBACK_FUNCTION(OpaquePointer(endpoint), fired.callBackTypes, info, callout)
-        }
-        threadContext.lock()
-        if !endpoint.endCall(threadContext) { _ = callEventHandler(source, [], .readable) }
-        if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
-        return .handled
-    }
-
-    /// Calls the event handler of an internal source, and returns its result. The caller holds the lock, which is released during the call.
-    private func callEventHandler(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
         threadContext.unlock()
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
         threadContext.lock()

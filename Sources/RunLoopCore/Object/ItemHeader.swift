@@ -130,8 +130,6 @@ struct ItemFlags: OptionSet, BitwiseCopyable {
     static let waitsForHangUp = ItemFlags(rawValue: 16384)
     /// The library created the source. Its function is a `SourceFunction.EventHandler`, not a client's perform function.
     static let isInternal = ItemFlags(rawValue: 32)
-    /// Internal sources: the info is an endpoint, and the loop calls the endpoint's client directly.
-    static let callsClient = ItemFlags(rawValue: 256)
     /// The info is a descriptor object or a socket.
     static let isOfEndpoint = ItemFlags(rawValue: 1024)
 }

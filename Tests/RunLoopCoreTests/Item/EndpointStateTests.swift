@@ -10,7 +10,7 @@ import Testing
             EndpointState.valid, EndpointState.armedRead, EndpointState.armedWrite, EndpointState.registeredToRead,
             EndpointState.registeredToWrite,
             EndpointState.awaitsLastUser, EndpointState.closesDescriptor, EndpointState.readDisabled, EndpointState.writeDisabled,
-            EndpointState.connectDisabled, EndpointState.connected, EndpointState.rearmsReading,
+            EndpointState.connectDisabled, EndpointState.connected,
         ]
         #expect(Set(flags).count == flags.count)
         for flag in flags {
