@@ -160,7 +160,11 @@ def test_difference(program, library):
             compare(program, f"expected of {library}", expected, variant, output_of(program, variant))
 
 
-@pytest.mark.parametrize("program", [each for each in PROGRAMS if not each.stem.startswith("value-")][::9], ids=lambda program: program.stem)
+#: One of how many programs is also run with tracing on. `make release-check` runs all.
+TRACED = int(os.environ.get("RL_TRACED", 9))
+
+
+@pytest.mark.parametrize("program", [each for each in PROGRAMS if not each.stem.startswith("value-")][::TRACED], ids=lambda program: program.stem)
 def test_the_same_when_traced(program, tmp_path):
     """Runs the program with every part of librunloop-trace.so active: records, metrics, and the thread that explains."""
     companion = LIBRARY.parent / "runloop" / "librunloop-trace.so"
