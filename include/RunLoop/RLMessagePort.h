@@ -6,9 +6,9 @@
  *  creates a remote port for that name and sends requests, each of them a number and some data. The server's callback
  *  receives them one after the other and returns the replies. Requests are described in RLMessagePortRequest.h.
  *
- *      server                                            client
- *      port = RLMessagePortCreateLocal(name, handle)     port = RLMessagePortCreateRemote(name)
- *      source = RLMessagePortCreateRunLoopSource(port)   RLMessagePortSendRequest(port, 1, data, 1, 5, mode, &reply)
+ *      server                                                    client
+ *      port = RLMessagePortCreateLocal(NULL, name, handle, …)    port = RLMessagePortCreateRemote(NULL, name)
+ *      RLMessagePortCreateRunLoopSource(NULL, port, 0)           RLMessagePortSendRequest(port, 1, data, …)
  *      RLRunLoopAddSource(…), RLRunLoopRun()
  *        handle(port, 1, data, info) returns a reply
  *

@@ -8,9 +8,9 @@
  *  found by name, there are message ports: RLMessagePort.h.
  *
  *      main thread                                     worker thread
- *      port = RLPortCreate(handle, …)                  own = RLPortCreate(handle, …), source, AddSource
- *      RLPortCreateRunLoopSource(port), AddSource      message = RLPortMessageCreate(port, own, NULL)
- *      pthread_create(worker, port)                    RLPortMessageSendBeforeDate(message, …)
+ *      port = RLPortCreate(NULL, handle, …)            own = RLPortCreate(NULL, handle, …), source, AddSource
+ *      RLPortCreateRunLoopSource(NULL, port, 0)        message = RLPortMessageCreate(NULL, port, own, NULL)
+ *      RLRunLoopAddSource(…), pthread_create(…)        RLPortMessageSendBeforeDate(message, …)
  *      RLRunLoopRun()
  *        handle(port, message): RLPortMessageGetSendPort(message) is the worker's own port: send replies there
  *
