@@ -68,7 +68,12 @@
  *
  *  Any thread may call any function. A stream may be in several loops: one of them reads at a time. You may set options
  *  of the socket through the descriptor, but must not read, write or close it. A descriptor that is not a socket is
- *  made non-blocking for every process that shares it; a socket is left as it is.
+ *  made non-blocking for every process that shares it, and stays so; a socket is left as it is.
+ *
+ *  On a terminal, the descriptors 0, 1 and 2 are usually one open file, so a stream for one of them makes all three
+ *  non-blocking: printf() then fails with EAGAIN when the terminal is slow, and its output is lost. To read lines from
+ *  the terminal, create the stream for open("/dev/tty", O_RDONLY | O_CLOEXEC), which is an open file of its own, or
+ *  read descriptor 0 with a descriptor object (RLFileDescriptor.h), which leaves it as it is.
  *
  *  In the child of a fork() a stream continues with the loop of the thread that forked. Parent and child share its
  *  connection: close it in one of them. A stream that another thread was using at the moment of the fork has failed in
@@ -112,7 +117,7 @@ enum {
 typedef struct RLStreamEvent {
     RLStreamEventType type; /**< One of kRLStreamEvent… */
     RLStreamResult result;  /**< For an error, the reason; otherwise kRLStreamSuccess. */
-    int error;              /**< For an error, its number; otherwise 0. */
+    int error;              /**< For an error, its errno or, after kRLStreamNotFound, that of getaddrinfo(); else 0. */
     const uint8_t *bytes;   /**< The bytes that were read, valid during the callback; otherwise NULL. */
     RLIndex length;         /**< The number of bytes, at least 1; otherwise 0. */
 } RLStreamEvent;
