@@ -28,7 +28,17 @@
  *     path, since it is mounted at both, or since a root is a symbolic link to it. This is reported once for each such
  *     directory. From then on nothing below its path is reported, and watching it is not retried until the directory is
  *     renamed, a root disappears, or everything is read again.
- *  Successive changes of one file are merged into one event if nothing else happened to its path in between.
+ *  Successive changes of the same kind (contents or attributes) are merged into one event if nothing else happened to
+ *  the path in between. A file that was written is therefore usually two events, kRLFileWatchModified and, when the
+ *  writer closes it, kRLFileWatchClosed.
+ *
+ *  Watching one file
+ *  -----------------
+ *  Editors, sed -i and many other programs do not write to a file but replace it: they rename a new file to its path.
+ *  If the file itself is the root, it is no longer watched from then on (kRLFileWatchRootChanged), although the object
+ *  stays in its loop. To notice each new version, watch the directory of the file, with kRLFileWatchNotRecursive, and
+ *  act on events with the path of the file and one of the bits kRLFileWatchClosed, kRLFileWatchRenamed and
+ *  kRLFileWatchCreated.
  *
  *  A rename within the roots is one event with both paths. Something that is renamed to a place outside counts as
  *  removed, something that arrives from outside as created, both with kRLFileWatchRenamed. The same is true of the two
