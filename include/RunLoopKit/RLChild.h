@@ -30,6 +30,12 @@
  *  which no object was created are closed with the child object. Pipes and child end independently of each other: what
  *  the child has written may be read after it has ended, and a grandchild may keep a pipe open.
  *
+ *  To read whole lines, use a stream (RLStream.h) and a pipe of your own:
+ *
+ *      pipe2(ends, O_CLOEXEC);                                 set options.output = ends[1], and start the child
+ *      close(ends[1]);                                         or the end of the output is never seen
+ *      RLStreamCreate(NULL, ends[0], 1, line, NULL)
+ *
  *  Threads, fork
  *  -------------
  *  An object may be in several loops: one of them makes the callback. In the child of a fork() each object is

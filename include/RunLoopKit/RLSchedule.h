@@ -7,7 +7,8 @@
  *
  *      RLStreamRef stream = RLScheduleSource(RLStreamCreate(NULL, fd, 1, callout, &context));
  *
- *  NSTimer's `scheduledTimer…` methods do the same for timers. */
+ *  Other sources can be scheduled, too, such as that of a port: RLPortCreateRunLoopSource(). NSTimer's
+ *  `scheduledTimer…` methods do the same for timers. */
 #ifndef RUNLOOPKIT_RLSCHEDULE_H
 #define RUNLOOPKIT_RLSCHEDULE_H
 #include <RunLoop/RLRunLoopSource.h>

@@ -27,6 +27,14 @@
  *  stay when the server is closed. A connection for which there is no memory is closed, and neither callback learns of
  *  it.
  *
+ *  Stopping
+ *  --------
+ *  After RLListenerClose() new clients are refused, and connected ones continue. When the last stream has been closed,
+ *  the mode is empty and the run ends, provided that nothing else keeps it running: invalidate signal objects and
+ *  timers, too. Set an idle limit for the streams, or give RLRunLoopRunInMode() a time limit, so that no client can
+ *  prevent the end. A program that ends all connections at once needs its own list of streams: neither a server nor a
+ *  group lists them.
+ *
  *  State of a connection
  *  ---------------------
  *  The context is that of the streams. Its `retain` is called for each connection, and its result is the info of that

@@ -16,7 +16,8 @@
  *      RLUvLoopRemove(uv);
  *
  *  uv_run() may not be called in callbacks of the same uv_loop_t. So a run loop that runs in such a callback does not
- *  serve libuv meanwhile. Use only one of the two in a thread. */
+ *  serve libuv meanwhile. Use only one of the two in a thread. Compile with -std=gnu11 or _GNU_SOURCE: with -std=c11
+ *  alone, libuv's own header lacks pthread_rwlock_t. */
 #ifndef RUNLOOP_ADAPTERS_UV_H
 #define RUNLOOP_ADAPTERS_UV_H
 #include <RunLoop/adapters/common.h>
