@@ -65,8 +65,17 @@ void sayCallback(FILE *text, struct Module *modules, uint64_t kind, uint64_t fun
                                         "observer callback", "posted function",      "descriptor callback",
                                         "socket callback",   "port callback",        "message port callback",
                                         "reply callback",    "invalidation callback"};
-    fprintf(text, "the %s ", words[kind < sizeof words / sizeof *words ? kind : 0]);
-    sayFunction(text, modules, function);
+    const char *word = words[kind < sizeof words / sizeof *words ? kind : 0];
+    int isOurs;
+    functionName(modules, function, &isOurs);
+    if (isOurs && kind == kRLRunLoopProbeTimer)
+        fputs("an internal timer callback, for a delayed function or a reply's time limit", text);
+    else if (isOurs)
+        fprintf(text, "an internal %s", word);
+    else {
+        fprintf(text, "the %s ", word);
+        sayFunction(text, modules, function);
+    }
     if (descriptor <= INT32_MAX) {
         fputs(" on descriptor ", text);
         sayDescriptor(text, (int)descriptor);

@@ -315,6 +315,9 @@ int main(int count, char **words)
         RLRunLoopAddTimer(loop, timer, MODE);
         RLRunLoopTimerSetKeepsModeRunning(timer, 0);
         add_source(0, 0);
+    } else if (strcmp(state, "delayed") == 0) {
+        RLRunLoopPerformFunctionAfterDelay(loop, MODE, look_away, NULL, 0.01);
+        add_timer(1000, 0);
     } else if (strcmp(state, "fast timer") == 0)
         add_timer(0, 1e-5);
     else if (strcmp(state, "nested") == 0)
