@@ -50,15 +50,15 @@ extension Instant {
 /// most recently sampled difference of the clocks. The difference is sampled whenever a client reads the time and, at most once per tick,
 /// when a loop begins to run or wakes. So creating a timer reads no clock.
 enum Clock {
-    /// The monotonic clock minus the wall clock (nanoseconds since 2001), plus `jitter`. Adding it to a date yields a deadline. 0 until the
-    /// first sample. Any thread.
+    /// The monotonic clock minus the wall clock (nanoseconds since 2001), or up to `jitter` more. Adding it to a date yields a deadline. 0
+    /// until the first sample. Any thread.
     private static let offset = Atomic<Int64>(0)
 
     /// When `sampleClocksOncePerTick` last sampled the clocks, as read from the coarse clock. Any thread.
     private static let lastSample = Atomic<UInt64>(0)
 
-    /// Changes of the difference that are smaller than this may be jitter between two clock reads and are not stored, so that a date
-    /// survives conversion to a deadline and back unchanged. Every deadline is later by this amount, and therefore never early.
+    /// A difference that is smaller by no more than this may be jitter between two clock reads, and is not stored, so that a date survives
+    /// conversion to a deadline and back unchanged. A larger one is always stored, so that no deadline is early.
     private static let jitter: Int64 = 250
 
     /// The year 2128, to which dates and intervals are clamped, as in CFRunLoop. In seconds.
@@ -108,10 +108,11 @@ enum Clock {
             after = read(CLOCK_MONOTONIC_COARSE)
             tries -= 1
         } while after &- before > 2_000 && tries > 0
-        // Computed from the later reading: if time passed in between, deadlines are late rather than early.
-        let new = after &+ Int64(Instant.machineStart) &- (seen &- epoch) &+ jitter
+        // Computed from the later reading: if time passed in between, deadlines are late rather than early. They must not be late by any
+        // fixed amount: a timer whose date is the time that the client has just read has to be due when the loop runs.
+        let new = after &+ Int64(Instant.machineStart) &- (seen &- epoch)
         let old = offset.load(ordering: .relaxed)
-        if old == 0 || (new &- old).magnitude > UInt64(jitter) { offset.store(new, ordering: .relaxed) }
+        if old == 0 || new > old || new < old &- jitter { offset.store(new, ordering: .relaxed) }
     }
 
     /// Samples the difference of the clocks, unless that was done in this tick of the kernel (1 to 10 ms). For callers that may call a
@@ -136,7 +137,7 @@ enum Clock {
     /// from this value is right even if the clock has just been set. One and a half clock reads. Any thread.
     static var currentDate: Double {
         sampleClocks()
-        return Double(read(CLOCK_REALTIME) &- epoch) * 1e-9
+        return date(ofNanoseconds: read(CLOCK_REALTIME) &- epoch)
     }
 
     /// Returns the deadline for a date, never early; `date` is not NaN. Reads no clock once the difference has been sampled. Any thread.
@@ -145,10 +146,13 @@ enum Clock {
         return instant(ofTimerDate: clamped(date))
     }
 
-    /// Returns the deadline for a clamped date. The process must have sampled the clocks, which creating the first loop does. Ten
-    /// instructions. Any thread.
+    /// Returns the deadline for a clamped date: the first instant, give or take the step of a Double, at which `currentDate` is not before
+    /// the date. So a date that has just been read is due at once, and no date is due early. The process must have sampled the clocks,
+    /// which creating the first loop does. Fifteen instructions. Any thread.
     static func instant(ofTimerDate date: Double) -> Instant {
-        let wall = linux_integer(date * 1e9) &+ 1
+        // Until 2037 the step of a Double is 128 ns, so these are the earliest nanoseconds that round to the same Double as the date's.
+        var wall = linux_integer(date * 1e9) &- 63
+        while Self.date(ofNanoseconds: wall) < date { wall &+= 128 }
         return Instant(nanoseconds: UInt64(bitPattern: max(wall &+ offset.load(ordering: .relaxed), 0)))
     }
 
@@ -156,7 +160,11 @@ enum Clock {
     static func clamped(_ date: Double) -> Double { max(-latestDate, min(date, latestDate)) }
 
     /// Returns the date of an instant, by the sampled difference. Reads no clock once the difference has been sampled. Any thread.
-    static func date(of instant: Instant) -> Double { Double(Int64(clamping: instant.nanoseconds) &- knownOffset) * 1e-9 }
+    static func date(of instant: Instant) -> Double { date(ofNanoseconds: Int64(clamping: instant.nanoseconds) &- knownOffset) }
+
+    /// Returns the date that is this many nanoseconds after 2001. Divides, because the product with 1e-9 is rounded twice, and multiplying
+    /// that by 1e9 does not always give the same nanoseconds again.
+    private static func date(ofNanoseconds nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
 
     /// Returns a duration in nanoseconds, clamped to between 0 and `latestDate`; `seconds` is not NaN. O(1).
     @inline(never)

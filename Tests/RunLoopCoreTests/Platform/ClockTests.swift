@@ -118,6 +118,17 @@ import Testing
         #expect(early == [], "nanoseconds too early")
     }
 
+    /// A client that sets a timer to the time that it has just read expects it to be due when the loop runs.
+    @Test func aDateThatHasJustBeenReadIsDue() {
+        var early: [UInt64] = []
+        for _ in 0..<scaled(20_000) {
+            let instant = Clock.instant(ofDate: Clock.currentDate)
+            let now = Clock.now
+            if now < instant { early.append(instant.nanoseconds - now.nanoseconds) }
+        }
+        #expect(early == [], "nanoseconds still to wait")
+    }
+
     /// A later date has a later instant, even before the machine was started.
     @Test(arguments: [1, 1e6, 2e9]) func laterDatesHaveLaterInstants(secondsAgo: Double) {
         let first = Clock.currentDate - secondsAgo
@@ -163,6 +174,6 @@ import Testing
     private func wallClock() -> Double {
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
-        return Double((Int64(time.tv_sec) - 978_307_200) * 1_000_000_000 + Int64(time.tv_nsec)) * 1e-9
+        return Double((Int64(time.tv_sec) - 978_307_200) * 1_000_000_000 + Int64(time.tv_nsec)) / 1e9
     }
 }

@@ -1,0 +1,49 @@
+/* Semantics 3: a timer whose date is the time that was just read is due: it fires in a run that makes one pass. The same holds for a
+ * date that is set, and for a date that a source sets earlier in the pass. */
+#include "trace.h"
+
+enum { TIMES = 500 };
+
+static Item timer, source;
+
+static void fire_now(Item *item)
+{
+    (void)item;
+    CFRunLoopTimerSetNextFireDate(timer.timer, CFAbsoluteTimeGetCurrent());
+}
+
+static void run_and_count(const char *label, void (*prepare)(void))
+{
+    timer.calls = 0;
+    for (int i = 0; i < TIMES; i++) {
+        prepare();
+        CFRunLoopRunInMode(MODE, 0, false);
+    }
+    check(label, timer.calls == TIMES);
+}
+
+static void create_once(void) { add_timer(&timer, 0, 0); }
+
+static void create_repeating(void)
+{
+    if (timer.timer)
+        CFRunLoopTimerInvalidate(timer.timer);
+    add_timer(&timer, 0, AGES);
+}
+
+static void set_date(void) { fire_now(NULL); }
+
+static void let_source_set_date(void) { CFRunLoopSourceSignal(source.source); }
+
+static void test(void)
+{
+    source.action = fire_now;
+    add_source(&source, 0);
+    run_and_count("once", create_once);
+    run_and_count("repeating", create_repeating);
+    run_and_count("set", set_date);
+    run_and_count("set by a source", let_source_set_date);
+    show("fired each time");
+}
+
+int main(void) { return on_thread(test); }
