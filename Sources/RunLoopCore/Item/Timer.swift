@@ -210,8 +210,17 @@ extension TimerPointer {
 
     /// When the timer is due next. Reads no clock. The caller holds the lock.
     var deadline: UInt64 {
-        if pointee.item.has([.repeats, .keepsDeadline]) { return knownDetail.pointee.gridDeadline }
+        if pointee.item.has([.repeats, .keepsDeadline]) { return gridDeadline }
         return Clock.instant(ofTimerDate: pointee.date).nanoseconds
+    }
+
+    /// The grid point at which a timer is due, or the instant at which its date is reached if that is earlier only because dates are
+    /// rounded. So a client that has waited for the date finds the timer due, and the timer never fires before its date.
+    private var gridDeadline: UInt64 {
+        let grid = knownDetail.pointee.gridDeadline
+        if pointee.item.has(.keepsDeadline) { return grid }
+        let ofDate = Clock.instant(ofTimerDate: pointee.date).nanoseconds
+        return grid &- ofDate <= 128 ? ofDate : grid
     }
 
     /// Makes a timer due at this instant, whatever its date. Only for the library's own timers that have a detail and are in no loop.

@@ -68,9 +68,10 @@ import Testing
                 var expected = start + step
                 while expected <= now { expected += step }
                 timer.advanceGrid(past: Instant(nanoseconds: now))
-                if timer.deadline != expected {
-                    problems.append("start \(start) step \(step) now \(now): \(timer.deadline) instead of \(expected)")
-                }
+                let grid = timer.detail!.pointee.gridDeadline
+                if grid != expected { problems.append("start \(start) step \(step) now \(now): \(grid) instead of \(expected)") }
+                // The timer is due when its date is reached, which is rounded.
+                if expected &- timer.deadline > 128 { problems.append("due at \(timer.deadline) instead of \(expected)") }
                 timer.destroy()
             }
             return problems
@@ -93,6 +94,21 @@ import Testing
             return timer.pointee.date - before
         }
         #expect(abs(seen - 2.5) < 1e-3)
+    }
+
+    /// A client that waits for the date of the next grid point finds the timer due at that time, and not before.
+    @Test func repeatingTimerIsDueWhenItsDateIsReached() {
+        let errors = Self.withTimer(date: Clock.currentDate + 100, interval: 0.123_456_789) { timer -> [Int64] in
+            var errors: [Int64] = []
+            for _ in 0..<1000 {
+                timer.advanceGrid(past: .distantPast)
+                let reached = Clock.instant(ofDate: timer.pointee.date).nanoseconds
+                let late = Int64(bitPattern: timer.deadline &- reached)
+                if abs(late) > 1 { errors.append(late) }
+            }
+            return errors
+        }
+        #expect(errors == [])
     }
 
     @Test func newDateStartsANewGrid() {
