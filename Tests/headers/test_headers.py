@@ -140,6 +140,28 @@ def test_both_umbrellas_in_one_file_give_no_cf_symbol(tmp_path, compiler, langua
         assert not re.search(r"\bk?_*CF", symbols)
 
 
+SYSTEM = """
+#include <CoreFoundation/CoreFoundation.h>
+static jmp_buf place;
+static double use(int fd, const char *text) {
+    struct lconv *local = localeconv();
+    uintptr_t number = UINTPTR_MAX;
+    bool is = isalpha(text[0]) && errno == EINTR && strlen(text) > offsetof(struct tm, tm_min);
+    assert(local != NULL && number > 0 && is && setjmp(place) == 0 && raise(SIGUSR1) == 0);
+    printf("%" PRId32 "%d%g", INT32_C(1), INT_MAX, DBL_MAX);
+    if (fcntl(fd, F_GETFL) == O_RDONLY && read(fd, &fd, sizeof fd) < 0) close(fd);
+    return sin(atof(text));
+}
+int main(int argc, char **argv) { return use(argc, argv[0]) > 0; }
+"""
+
+
+@pytest.mark.parametrize("compiler, language, standard, flags", COMPILERS)
+def test_the_umbrella_includes_the_system_headers_that_apples_includes(compiler, language, standard, flags):
+    """fcntl.h and unistd.h, too: Apple's includes them through libdispatch's header. GTK, for one, relies on it."""
+    build(compiler, language, standard, flags, SYSTEM, "-fsyntax-only")
+
+
 BLOCKS = """
 #include <stdio.h>
 static int object;

@@ -20,11 +20,12 @@
 #define __COREFOUNDATION_COREFOUNDATION__ 1
 #define __COREFOUNDATION__ 1
 
-/* Apple's umbrella header includes these, and programs rely on it. */
+/* Apple's umbrella header includes these, fcntl.h and unistd.h through libdispatch's header. Programs rely on it. */
 #ifndef CF_EXCLUDE_CSTD_HEADERS
 #include <assert.h>
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <float.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -41,6 +42,7 @@
 #include <string.h>
 #include <sys/types.h>
 #include <time.h>
+#include <unistd.h>
 #endif
 
 #include <CoreFoundation/CFArray.h>
