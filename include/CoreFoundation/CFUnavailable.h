@@ -23,6 +23,7 @@ CF_EXTERN_C_BEGIN
 #define __CF_NO_PREFERENCES "Linux has no preferences service; use a file"
 #define __CF_NO_MACH "Linux has no Mach ports; use CFMessagePort, CFFileDescriptor, or RLPort between threads"
 #define __CF_NO_TEXT "strings are immutable; build text in a buffer and use CFStringCreateWithCString()"
+#define __CF_NO_FILE_NAMES "file names are UTF-8: use CFStringCreateWithCString() and CFStringGetCString()"
 #define __CF_NO_LOCALES "locales, calendars and time zones are not supported; use <time.h> and <locale.h>"
 #define __CF_NO_COLLECTION "use CFArray, CFSet or CFDictionary"
 #define __CF_NO_ERRORS "functions that fail return NULL or 0 and set errno"
@@ -48,6 +49,12 @@ __CF_NO_FUNCTION(CFStringGetCharacterAtIndex, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringGetCharacters, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringCreateWithSubstring, __CF_NO_TEXT);
 __CF_NO_FUNCTION(CFStringCreateByCombiningStrings, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringFindAndReplace, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringReplace, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringTrimWhitespace, __CF_NO_TEXT);
+__CF_NO_FUNCTION(CFStringCreateWithFileSystemRepresentation, __CF_NO_FILE_NAMES);
+__CF_NO_FUNCTION(CFStringGetFileSystemRepresentation, __CF_NO_FILE_NAMES);
+__CF_NO_FUNCTION(CFStringGetMaximumSizeOfFileSystemRepresentation, __CF_NO_FILE_NAMES);
 
 __CF_NO_TYPE(CFTimeZoneRef, __CF_NO_LOCALES);
 __CF_NO_TYPE(CFGregorianDate, __CF_NO_LOCALES);
