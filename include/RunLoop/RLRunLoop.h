@@ -84,7 +84,8 @@
  *  15. Due timers fire by date, equal dates as they were added. CF: past dates as set, equal future ones in any order.
  *  16. After a pass in which a source performed the loop checks again before it sleeps. CF may miss a signal here.
  *  17. RLAutorelease() releases at the end of the pass, as CFAutorelease does on a Mac. CF on Linux never releases.
- *  18. Sockets of different order take turns in runs that return after one source. CF serves the lowest order. */
+ *  18. Sockets of different order take turns in runs that return after one source. CF serves the lowest order.
+ *  19. A run does not wait for a timer that was invalidated before. CF wakes at its date, and makes a pass. */
 #ifndef RUNLOOP_RLRUNLOOP_H
 #define RUNLOOP_RLRUNLOOP_H
 #include <RunLoop/RLArray.h>
@@ -192,9 +193,8 @@ RL_EXPORT RLBoolean RLRunLoopIsWaiting(RLRunLoopRef rl);
 RL_EXPORT void RLRunLoopWakeUp(RLRunLoopRef rl);
 
 /** Ends the innermost run of a loop, and wakes the loop: the run ends with the current pass, which does not sleep
- *  again.
- *  The result is Stopped unless HandledSource or TimedOut applies first. Has no effect on a loop that is not running:
- *  to stop a thread that may not run its loop yet, post a function that calls it (RLRunLoopPostFunction()).
+ *  again. The result is Stopped unless HandledSource or TimedOut applies first. Has no effect on a loop that is not
+ *  running: to stop a thread that may not run its loop yet, post a function that calls it (RLRunLoopPostFunction()).
  *  Thread: any; async-signal-safe.  Cost: one system call if the loop sleeps. */
 RL_EXPORT void RLRunLoopStop(RLRunLoopRef rl);
 
