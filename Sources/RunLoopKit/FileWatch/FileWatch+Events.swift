@@ -100,34 +100,7 @@ extension FileWatchPointer {
         }
     }
 
-    /// Handles an event for a root itself. For other directories, the parent's watch reports such events.
-    private func rootChanged(_ root: WatchedDirectoryPointer, _ event: linux_file_event) {
-        if !root.pointee.isRoot || root.pointee.state == .gone { return }
-        if event.mask & linux_in_move_self != 0 { return endRoot(root, UInt(kRLFileWatchRenamed)) }
-        if event.mask & linux_in_delete_self != 0 { return endRoot(root, UInt(kRLFileWatchRemoved)) }
-        // The file was renamed, unlinked, or lost a link, so its path may lead to another file that has replaced it.
-        if event.mask & linux_in_attrib != 0 && root.pointee.state == .file && !isInPlace(root) {
-            return endRoot(root, UInt(kRLFileWatchRemoved))
-        }
-        addContentEvents(root, event)
-    }
-
-    /// Reports, once, that a root is gone. If it is inside another root, that one watches its directories from then on.
-    func endRoot(_ root: WatchedDirectoryPointer, _ flag: UInt) {
-        if root.pointee.state == .gone { return }
-        pointee.events.add(root, "", flag | UInt(kRLFileWatchRootChanged), isDirectory: root.pointee.state != .file)
-        pointee.events.forgetPaths()
-        root.pointee.state = .gone
-        pointee.directories.dropBelow(root)
-        pointee.directories.endWatch(of: root)
-        var next = pointee.directories.firstRoot
-        while let here = next {
-            next = pointee.directories.root(after: here)
-            if here.pointee.state != .file { pointee.directories.markUnwatched(below: here) }
-        }
-    }
-
-    private func addContentEvents(_ directory: WatchedDirectoryPointer, _ event: linux_file_event) {
+    func addContentEvents(_ directory: WatchedDirectoryPointer, _ event: linux_file_event) {
         var flags: UInt = 0
         if event.mask & linux_in_modify != 0 { flags |= UInt(kRLFileWatchModified) }
         if event.mask & linux_in_attrib != 0 { flags |= UInt(kRLFileWatchAttributes) }
@@ -149,18 +122,6 @@ extension FileWatchPointer {
             if isDirectory { endRoot(at: event.name, in: directory) }
         } else {
             addContentEvents(directory, event)
-        }
-    }
-
-    /// Ends a root that is inside another root, if its directory was the one removed here. The root's own event arrives only when no
-    /// process has the directory open, and by then its path may lead to a new one.
-    private func endRoot(at name: UnsafePointer<CChar>, in directory: WatchedDirectoryPointer) {
-        var next = pointee.directories.firstRoot
-        while let root = next {
-            next = pointee.directories.root(after: root)
-            if let path = path(of: directory, name), strcmp(path, root.name) == 0, !isInPlace(root) {
-                endRoot(root, UInt(kRLFileWatchRemoved))
-            }
         }
     }
 
@@ -334,17 +295,5 @@ extension FileWatchPointer {
                 pointee.directories.markUnread(here)
             }
         }
-    }
-
-    /// Reports for each root that anything may have happened.
-    func noteMustScan() {
-        var root = pointee.directories.firstRoot
-        while let here = root {
-            if here.pointee.state != .gone {
-                pointee.events.add(here, "", UInt(kRLFileWatchMustScan), isDirectory: here.pointee.state != .file)
-            }
-            root = pointee.directories.root(after: here)
-        }
-        pointee.events.forgetPaths()
     }
 }

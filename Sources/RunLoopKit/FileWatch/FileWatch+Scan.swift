@@ -34,42 +34,6 @@ extension FileWatchPointer {
         pointee.directories.markUnread(directory)
     }
 
-    /// Starts watching a root of a new watch. Throws if that is impossible.
-    func lookAtRoot(_ root: WatchedDirectoryPointer) throws(SystemError) {
-        guard let path = path(of: root, "") else { throw .make(ENAMETOOLONG) }
-        _ = try checked(linux_identify_path(path, 1, &root.pointee.identity))
-        let fd = linux_open_directory(path, 1)
-        if fd >= 0 {
-            linux_close(fd)
-            pointee.directories.markUnread(root)
-        } else if systemError == ENOTDIR {
-            root.pointee.state = .file
-            try watchFile(root, path)
-        } else {
-            throw .last
-        }
-        if root.pointee.state == .file { return }
-        lookAtUnread()
-        if root.pointee.watch < 0 { throw .last }
-    }
-
-    private func watchFile(_ root: WatchedDirectoryPointer, _ path: UnsafePointer<CChar>) throws(SystemError) {
-        let watch = try checked(linux_watch_file(pointee.inotify, path))
-        // Two roots that are the same file would share one watch.
-        if pointee.directories.find(watch: watch) != nil { throw .make(EEXIST) }
-        if !pointee.directories.setWatch(of: root, to: watch) { throw .make(ENOMEM) }
-    }
-
-    /// Watches a root that is a file in the new queue. Reports its removal if it was replaced or removed while it had no watch.
-    func watchFileAgain(_ root: WatchedDirectoryPointer) {
-        guard let path = path(of: root, "") else { return }
-        var code: Int32 = 0
-        do throws(SystemError) { try watchFile(root, path) } catch { code = error.number }
-        if !isInPlace(root) { return endRoot(root, UInt(kRLFileWatchRemoved)) }
-        let flag = code == 0 ? kRLFileWatchMustScan : kRLFileWatchNotWatched
-        pointee.events.add(root, "", UInt(flag), isDirectory: false, error: code)
-    }
-
     /// Examines all unread directories. Returns false if there were none.
     @discardableResult
     func lookAtUnread() -> Bool {
