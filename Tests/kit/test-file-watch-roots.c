@@ -129,6 +129,70 @@ START_TEST(events_of_a_root_that_links_into_another_have_its_own_path)
 }
 END_TEST
 
+/* Watches two roots, the second of which is below the first. */
+static void watch_both(const char *outer, const char *inner, RLOptionFlags flags)
+{
+    const char *paths[] = {outer, inner, NULL};
+    RLFileWatchContext context = {.info = &record};
+    record.object = add(RLFileWatchCreate(NULL, paths, 0, flags, write_down, &context));
+}
+
+/* What the root contains has left the other root, or is not watched there, so nothing but the rename shows that its path
+ * is gone. Events with that path would restore it in the program's list. */
+START_TEST(a_root_ends_when_the_directory_above_it_leaves_the_other_root)
+{
+    char outside[600], expected[700];
+    snprintf(outside, sizeof outside, "%s-outside", base);
+    make_directory(in_tree("a"));
+    make_directory(in_tree("a/in"));
+    watch_both(base, in_tree("a/in"), _i ? kRLFileWatchNotRecursive : 0);
+    require(rename(in_tree("a"), _i ? in_tree("b") : outside) == 0);
+    snprintf(expected, sizeof expected, "%s >~a/in/", _i ? "a>b/" : "->a/");
+    assert_reported(&record, expected);
+    require(rename(_i ? in_tree("b") : outside, in_tree("a")) == 0);
+    record.words[0] = 0;
+    write_file(in_tree("a/in/file"), "x");
+    await_all(&record);
+    ck_assert_ptr_null(strstr(record.words, "+a/in/file +a/in/file"));
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), _i ? 1 : 3);
+    end_watch(&record);
+}
+END_TEST
+
+START_TEST(a_root_ends_with_the_root_that_contains_it)
+{
+    make_directory(in_tree("a"));
+    make_directory(in_tree("a/b"));
+    make_directory(in_tree("a/b/in"));
+    watch_both(in_tree("a"), in_tree("a/b/in"), 0);
+    require(rename(in_tree("a"), in_tree("c")) == 0);
+    write_file(in_tree("c/b/in/file"), "x");
+    run_passes();
+    ck_assert_str_eq(record.words, ">~a/ >~a/b/in/");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 0);
+    end_watch(&record);
+}
+END_TEST
+
+/* A directory takes the place of an empty one, which a process has open, so that the kernel does not report its end. */
+START_TEST(the_replacement_of_an_open_root_within_another_is_reported)
+{
+    char outside[600];
+    snprintf(outside, sizeof outside, "%s-outside", base);
+    make_directory(in_tree("a"));
+    make_directory(_i ? outside : in_tree("b"));
+    watch_both(base, in_tree("a"), 0);
+    int open_one = open(in_tree("a"), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    require(open_one >= 0 && rename(_i ? outside : in_tree("b"), in_tree("a")) == 0);
+    assert_reported(&record, _i ? "-~a/ +>a/" : "-~a/ b>a/");
+    close(open_one);
+    write_file(in_tree("a/file"), "x");
+    assert_reported(&record, "+a/file");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 2);
+    end_watch(&record);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("file-watch-roots");
@@ -140,5 +204,8 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, a_root_within_another_ends_before_it_is_created_again, 0, 2);
     tcase_add_loop_test(tcase, a_root_within_another_ends_when_a_directory_between_them_is_renamed, 0, 2);
     tcase_add_loop_test(tcase, events_of_a_root_that_links_into_another_have_its_own_path, 0, 2);
+    tcase_add_loop_test(tcase, a_root_ends_when_the_directory_above_it_leaves_the_other_root, 0, 2);
+    tcase_add_test(tcase, a_root_ends_with_the_root_that_contains_it);
+    tcase_add_loop_test(tcase, the_replacement_of_an_open_root_within_another_is_reported, 0, 2);
     return suite;
 }

@@ -167,6 +167,13 @@ static inline char *linux_absolute_path(const char *path)
     return whole;
 }
 
+/* Returns whether a path is equal to another one or is below it. */
+static inline int linux_is_at_or_below(const char *path, const char *above)
+{
+    size_t length = strlen(above);
+    return strncmp(path, above, length) == 0 && (path[length] == 0 || path[length] == '/');
+}
+
 /* Creates one descriptor for two: it is readable when at least one of them is. -1 with errno on failure. */
 static inline int linux_open_both(int first, int second)
 {

@@ -119,7 +119,7 @@ extension FileWatchPointer {
         } else if event.mask & linux_in_delete != 0 {
             pointee.events.add(directory, event.name, UInt(kRLFileWatchRemoved), isDirectory: isDirectory)
             drop(event.name, in: directory)
-            if isDirectory { endRoot(at: event.name, in: directory) }
+            if isDirectory { endRoots(at: event.name, in: directory, UInt(kRLFileWatchRemoved)) }
         } else {
             addContentEvents(directory, event)
         }
@@ -155,9 +155,11 @@ extension FileWatchPointer {
             setUncertain(from, old, isDirectory: exchanged.isDirectory)
             return setUncertain(other, target, isDirectory: isDirectory)
         }
+        if isDirectory { endRoots(at: other.name, in: target, UInt(kRLFileWatchRemoved)) }
         let index = pointee.events.add(old, from.name, UInt(kRLFileWatchRemoved | kRLFileWatchRenamed), isDirectory: isDirectory)
         if let index { pointee.events.rename(index, to: target, other.name) }
         if !pointee.readsAgain { move(from.name, in: old, to: target, other.name, isDirectory) }
+        if isDirectory { endRoots(at: from.name, in: old, UInt(kRLFileWatchRenamed)) }
     }
 
     private func leftForOutside(_ from: linux_file_event, _ directory: WatchedDirectoryPointer) {
@@ -172,6 +174,7 @@ extension FileWatchPointer {
         pointee.events.add(directory, from.name, UInt(kRLFileWatchRemoved | kRLFileWatchRenamed), isDirectory: isDirectory)
         drop(from.name, in: directory)
         pointee.events.forgetPaths()
+        if isDirectory { endRoots(at: from.name, in: directory, UInt(kRLFileWatchRenamed)) }
     }
 
     /// Whether `other` is inside the entry `name` of `directory`, which is about to be moved or replaced. The kernel allows no such rename,
@@ -203,6 +206,7 @@ extension FileWatchPointer {
         noteArrival(event, directory, from: nil)
         let isDirectory = event.mask & linux_in_directory != 0
         drop(event.name, in: directory)
+        if isDirectory { endRoots(at: event.name, in: directory, UInt(kRLFileWatchRemoved)) }
         pointee.events.add(directory, event.name, UInt(kRLFileWatchCreated | kRLFileWatchRenamed), isDirectory: isDirectory)
         if isDirectory { addDirectory(event.name, to: directory, telling: .created) }
     }

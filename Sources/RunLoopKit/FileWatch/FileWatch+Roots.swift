@@ -54,7 +54,8 @@ extension FileWatchPointer {
         addContentEvents(root, event)
     }
 
-    /// Reports, once, that a root is gone. If it is inside another root, that one watches its directories from then on.
+    /// Reports, once, that a root is gone, and what that means for roots inside it. If it is inside another root, that one watches its
+    /// directories from then on.
     func endRoot(_ root: WatchedDirectoryPointer, _ flag: UInt) {
         if root.pointee.state == .gone { return }
         pointee.events.add(root, "", flag | UInt(kRLFileWatchRootChanged), isDirectory: root.pointee.state != .file)
@@ -67,17 +68,18 @@ extension FileWatchPointer {
             next = pointee.directories.root(after: here)
             if here.pointee.state != .file { pointee.directories.markUnwatched(below: here) }
         }
+        endRoots(at: "", in: root, flag)
     }
 
-    /// Ends a root that is inside another root, if its directory was the one removed here. The root's own event arrives only when no
-    /// process has the directory open, and by then its path may lead to a new one.
-    func endRoot(at name: UnsafePointer<CChar>, in directory: WatchedDirectoryPointer) {
+    /// Ends the roots at and below the entry `name` of a directory, or the directory itself if the name is empty, that are no longer where
+    /// their paths lead. Called when that entry was removed, renamed or replaced. A root's own event may arrive too late, only when no
+    /// process has it open, and none reports that a directory above it was renamed.
+    func endRoots(at name: UnsafePointer<CChar>, in directory: WatchedDirectoryPointer, _ flag: UInt) {
         var next = pointee.directories.firstRoot
         while let root = next {
             next = pointee.directories.root(after: root)
-            if let path = path(of: directory, name), strcmp(path, root.name) == 0, !isInPlace(root) {
-                endRoot(root, UInt(kRLFileWatchRemoved))
-            }
+            if root.pointee.state == .gone { continue }
+            if let path = path(of: directory, name), linux_is_at_or_below(root.name, path) != 0, !isInPlace(root) { endRoot(root, flag) }
         }
     }
 
