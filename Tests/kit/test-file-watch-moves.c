@@ -237,6 +237,41 @@ START_TEST(renames_there_and_back_are_both_reported_if_the_loop_ran_in_between)
 }
 END_TEST
 
+/* A directory leaves the tree, and "b" takes its place. If there is something at "b" when the loop runs, that looks like
+ * an exchange, so "b" must be scanned. What has arrived there must not hide that, nor be reported as gone. */
+START_TEST(what_arrives_at_a_directory_that_must_be_scanned_is_reported_after_that)
+{
+    static const char *const expected[] = {"->a/x/ ?b/ +>b/ ?a/x/", "->a/x/ ?b/ +>b ?a/x/", "->a/x/ ?b/ +b ?a/x/",
+                                           "->a/x/ -a/x/ +>a/x/ ?b/ a/x>b/"};
+    static const int watches[] = {5, 4, 4, 3};
+    char outside[600];
+    snprintf(outside, sizeof outside, "%s-outside", base);
+    make_directory(in_tree("a"));
+    make_directory(in_tree("a/x"));
+    make_directory(in_tree("b"));
+    make_directory(in_tree("b/old"));
+    watch_base(&record, 0, 0);
+    require(rename(in_tree("a/x"), outside) == 0 && rename(in_tree("b"), in_tree("a/x")) == 0);
+    if (_i == 1) {
+        require(rmdir(outside) == 0);
+        write_file(outside, "x");
+    }
+    if (_i < 2)
+        require(rename(outside, in_tree("b")) == 0);
+    else if (_i == 2)
+        write_file(in_tree("b"), "x");
+    else
+        require(rmdir(in_tree("a/x/old")) == 0 && rmdir(in_tree("a/x")) == 0 && rename(outside, in_tree("a/x")) == 0 &&
+                rename(in_tree("a/x"), in_tree("b")) == 0);
+    for (int turn = 0; turn < 10; turn++) /* what the tree does not explain is looked at four times */
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
+    assert_reported(&record, expected[_i]);
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), watches[_i]);
+    remove_tree(outside);
+    end_watch(&record);
+}
+END_TEST
+
 /* Returns the processor time, in seconds, that the loop needs to follow renames of a directory with this many
  * entries. */
 static double time_of_renames(int children)
@@ -281,6 +316,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_file_renamed_there_and_back_must_be_scanned_despite_other_renames);
     tcase_add_test(tcase, a_directory_may_be_removed_right_after_an_exchange);
     tcase_add_test(tcase, renames_there_and_back_are_both_reported_if_the_loop_ran_in_between);
+    tcase_add_loop_test(tcase, what_arrives_at_a_directory_that_must_be_scanned_is_reported_after_that, 0, 4);
     tcase_add_test(tcase, the_cost_of_a_rename_does_not_depend_on_the_size_of_the_directory);
     return suite;
 }

@@ -114,6 +114,7 @@ extension FileWatchPointer {
         if event.mask & linux_in_moved_to != 0 { return addFromOutside(event, directory) }
         if event.mask & (linux_in_create | linux_in_delete) != 0 { directory.pointee.arrival = WatchedDirectory.Arrival() }
         if event.mask & linux_in_create != 0 {
+            if !isDirectory { replace(event, in: directory) }
             pointee.events.add(directory, event.name, UInt(kRLFileWatchCreated), isDirectory: isDirectory)
             if isDirectory { addDirectory(event.name, to: directory, telling: .created) }
         } else if event.mask & linux_in_delete != 0 {
@@ -129,6 +130,14 @@ extension FileWatchPointer {
         guard let old = pointee.directories.find(name, in: directory) else { return }
         pointee.directories.detach(old)
         pointee.directories.drop(old)
+    }
+
+    /// Handles the end of what was at the place in a directory where an entry has arrived. If that still had to be scanned, the program is
+    /// told so before the arrival: it may know of things below that place which are gone.
+    private func replace(_ arrival: linux_file_event, in directory: WatchedDirectoryPointer) {
+        if let old = pointee.directories.find(arrival.name, in: directory), old.pointee.tells == .mustScan { noteMustScan(old) }
+        if arrival.mask & linux_in_directory != 0 { endRoots(at: arrival.name, in: directory, UInt(kRLFileWatchRemoved)) }
+        drop(arrival.name, in: directory)
     }
 
     // MARK: renames
@@ -155,7 +164,7 @@ extension FileWatchPointer {
             setUncertain(from, old, isDirectory: exchanged.isDirectory)
             return setUncertain(other, target, isDirectory: isDirectory)
         }
-        if isDirectory { endRoots(at: other.name, in: target, UInt(kRLFileWatchRemoved)) }
+        if !pointee.readsAgain { replace(other, in: target) }
         let index = pointee.events.add(old, from.name, UInt(kRLFileWatchRemoved | kRLFileWatchRenamed), isDirectory: isDirectory)
         if let index { pointee.events.rename(index, to: target, other.name) }
         if !pointee.readsAgain { move(from.name, in: old, to: target, other.name, isDirectory) }
@@ -187,8 +196,6 @@ extension FileWatchPointer {
         _ oldName: UnsafePointer<CChar>, in old: WatchedDirectoryPointer, to new: WatchedDirectoryPointer, _ name: UnsafePointer<CChar>,
         _ isDirectory: Bool
     ) {
-        // The directory that it replaced, if any, was empty.
-        drop(name, in: new)
         guard isDirectory else { return drop(oldName, in: old) }
         guard let moved = pointee.directories.find(oldName, in: old) else { return addDirectory(name, to: new, telling: .created) }
         pointee.directories.detach(moved)
@@ -205,8 +212,7 @@ extension FileWatchPointer {
     private func addFromOutside(_ event: linux_file_event, _ directory: WatchedDirectoryPointer) {
         noteArrival(event, directory, from: nil)
         let isDirectory = event.mask & linux_in_directory != 0
-        drop(event.name, in: directory)
-        if isDirectory { endRoots(at: event.name, in: directory, UInt(kRLFileWatchRemoved)) }
+        replace(event, in: directory)
         pointee.events.add(directory, event.name, UInt(kRLFileWatchCreated | kRLFileWatchRenamed), isDirectory: isDirectory)
         if isDirectory { addDirectory(event.name, to: directory, telling: .created) }
     }

@@ -249,7 +249,7 @@ extension FileWatchPointer {
         return error
     }
 
-    private func noteMustScan(_ directory: WatchedDirectoryPointer) {
+    func noteMustScan(_ directory: WatchedDirectoryPointer) {
         pointee.events.add(directory, "", UInt(kRLFileWatchMustScan), isDirectory: true)
     }
 
