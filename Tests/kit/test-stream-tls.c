@@ -278,6 +278,43 @@ START_TEST(modes_of_the_programs_ssl_context_do_not_matter)
 }
 END_TEST
 
+/* With a quiet shutdown, OpenSSL would send no closing alert, and would also take the other direction for closed. */
+START_TEST(a_context_with_quiet_shutdown_closes_one_direction_at_a_time)
+{
+    make_contexts();
+    SSL_CTX_set_quiet_shutdown(ours, 1);
+    connect_spies("localhost");
+    RLStreamWrite(client.stream, "question", 8);
+    RLStreamShutdown(client.stream);
+    run_passes();
+    assert_seen(&server, "O(question)E");
+    assert_seen(&client, "O");
+    RLStreamWrite(server.stream, "answer", 6);
+    RLStreamShutdown(server.stream);
+    run_passes();
+    assert_seen(&client, "(answer)E");
+    end_spies();
+}
+END_TEST
+
+/* OpenSSL sends new keys with what is written next. */
+START_TEST(a_shutdown_after_a_request_for_new_keys_is_sent)
+{
+    make_contexts();
+    connect_spies("localhost");
+    run_passes();
+    assert_seen(&server, "O");
+    require(SSL_key_update(RLStreamGetSSL(client.stream), SSL_KEY_UPDATE_REQUESTED) == 1);
+    RLStreamShutdown(client.stream);
+    run_passes();
+    assert_seen(&server, "E");
+    RLStreamWrite(server.stream, "answer", 6);
+    run_passes();
+    assert_seen(&client, "O(answer)");
+    end_spies();
+}
+END_TEST
+
 START_TEST(the_tls_host_is_a_name_or_an_address)
 {
     make_contexts();
@@ -390,6 +427,8 @@ Suite *suite_under_test(void)
     tcase_add_test(all, tls_may_begin_in_the_middle_of_a_stream);
     tcase_add_test(all, bytes_changed_in_transit_are_detected);
     tcase_add_test(all, modes_of_the_programs_ssl_context_do_not_matter);
+    tcase_add_test(all, a_context_with_quiet_shutdown_closes_one_direction_at_a_time);
+    tcase_add_test(all, a_shutdown_after_a_request_for_new_keys_is_sent);
     tcase_add_test(all, the_tls_host_is_a_name_or_an_address);
     tcase_add_test(all, endless_key_update_requests_are_held_back);
     tcase_add_loop_test(all, callbacks_that_suspend_a_handshake_are_refused, 0, 2);

@@ -164,6 +164,8 @@ static inline void RLStreamTLSShutdown(RLStreamRef stream, void *info)
 {
     RLStreamTLS *tls = (RLStreamTLS *)info;
     ERR_clear_error();
+    if (SSL_in_init(tls->ssl)) /* SSL_key_update() has been called: the closing message must follow the new key */
+        SSL_do_handshake(tls->ssl);
     SSL_shutdown(tls->ssl);
     RLStreamTLSSend(stream, tls);
 }
@@ -193,10 +195,11 @@ static inline RLBoolean RLStreamStartTLS(RLStreamRef stream, SSL *ssl)
     BIO_set_mem_eof_return(in, -1); /* an empty BIO is not at its end */
     SSL_set_bio(ssl, in, out);
     SSL_set_options(ssl, SSL_OP_NO_RENEGOTIATION);
-    /* The program's context may set other modes: the filter accepts all that is written, and reads until nothing is
-     * left. */
+    /* The program's context may set other modes: the filter accepts all that is written, reads until nothing is left,
+     * and closes one direction at a time, with a message. */
     SSL_clear_mode(ssl, SSL_MODE_ENABLE_PARTIAL_WRITE);
     SSL_set_mode(ssl, SSL_MODE_AUTO_RETRY);
+    SSL_set_quiet_shutdown(ssl, 0);
     tls->ssl = ssl;
     tls->verified = X509_V_OK;
     filter.version = 0;
@@ -269,7 +272,8 @@ static inline RLBoolean RLStreamStartTLSAsServer(RLStreamRef stream, SSL_CTX *co
     return 0;
 }
 
-/** Returns the SSL of a stream, for queries such as SSL_get_version() in the stream's callback; NULL if it has none. */
+/** Returns the SSL of a stream, for queries such as SSL_get_version() and for SSL_key_update(), in the stream's callback;
+ *  NULL if it has none. New keys are sent with what is written next. */
 static inline SSL *RLStreamGetSSL(RLStreamRef stream)
 {
     RLStreamTLS *tls = (RLStreamTLS *)RLStreamGetFilterInfo(stream, RLStreamTLSReceive);
