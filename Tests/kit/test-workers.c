@@ -43,21 +43,90 @@ START_TEST(completion_waits_for_its_mode)
 }
 END_TEST
 
-static void note_progress(UNUSED void *info) { note("progress"); }
+enum { REPORTS = 200 };
+static int reports;
+static bool reports_are_slow;
+static struct job next;
+
+static void count_report(UNUSED void *info)
+{
+    reports++;
+    if (reports_are_slow)
+        spin_until(RLAbsoluteTimeGetCurrent() + 5e-5);
+}
+
 static void report_progress(RLWorkRef work, void *info)
 {
-    for (int i = 0; i < 2; i++)
-        require(RLRunLoopPostFunction(main_loop, kRLRunLoopDefaultMode, note_progress, NULL));
+    for (int i = 0; i < REPORTS; i++)
+        require(RLRunLoopPostFunction(main_loop, kRLRunLoopDefaultMode, count_report, NULL));
     do_job(work, info);
 }
 
+/* Keeps the loop in its functions until the work is complete, so that its source can be signalled before the loop calls
+ * the functions that the work has posted. */
+static void await_next(UNUSED void *info) { await_count(&next.calls, 1); }
+
+static void note_reports(UNUSED RLWorkRef work, void *info)
+{
+    require(reports == REPORTS);
+    ((struct job *)info)->completed++;
+}
+
+/* The loop may be idle, busy, or need several passes for the functions. The work may be in several modes and loops. */
 START_TEST(progress_is_reported_before_completion)
 {
-    struct job job = {.name = "done"};
-    submit(&job, report_progress);
+    struct job job = {0};
+    struct looper looper = {0};
+    RLWorkContext context = {.info = &job};
+    job.work = add(RLWorkCreate(NULL, 0, report_progress, note_reports, &context));
+    reports_are_slow = _i == 2;
+    if (_i == 1)
+        require(RLRunLoopPostFunction(main_loop, kRLRunLoopDefaultMode, await_next, NULL));
+    if (_i >= 3)
+        RLRunLoopAddSource(main_loop, job.work, RLSTR("other"));
+    if (_i == 4) {
+        looper_start(&looper);
+        RLRunLoopAddSource(looper.loop, job.work, RLSTR("other"));
+    }
+    RLWorkersRef single = RLWorkersCreate(NULL, 1);
+    ck_assert(RLWorkersSubmit(single, job.work));
+    next.work = RLWorkCreate(NULL, 0, do_job, NULL, &(RLWorkContext){.info = &next});
+    ck_assert(RLWorkersSubmit(single, next.work));
     run_until_finished();
-    ck_assert_str_eq(notes, "progress progress done");
+    ck_assert_int_eq(job.completed, 1);
+    RLRelease(single);
     RLRelease(job.work);
+    RLRelease(next.work);
+    if (_i == 4)
+        looper_stop(&looper);
+}
+END_TEST
+
+/* When the work is complete, its loop is to call its completion in a mode that the work has left. */
+START_TEST(a_complete_work_may_be_moved_to_another_mode_or_loop)
+{
+    struct job job = {0};
+    struct looper looper = {0};
+    looper_start(&looper);
+    make_job(&job, do_job);
+    next.work = RLWorkCreate(NULL, 0, do_job, NULL, &(RLWorkContext){.info = &next});
+    RLWorkersRef single = RLWorkersCreate(NULL, 1);
+    ck_assert(RLWorkersSubmit(single, job.work) && RLWorkersSubmit(single, next.work));
+    await_count(&next.calls, 1);
+    RLRunLoopRemoveSource(main_loop, job.work, kRLRunLoopDefaultMode);
+    if (_i == 0) {
+        RLRunLoopAddSource(main_loop, job.work, RLSTR("other"));
+        ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("other"), 1e10, 0), kRLRunLoopRunFinished);
+    } else {
+        RLRunLoopAddSource(looper.loop, job.work, kRLRunLoopDefaultMode);
+        while (RLRunLoopSourceIsValid(job.work))
+            sched_yield();
+    }
+    looper_stop(&looper);
+    ck_assert_int_eq(job.completed, 1);
+    RLRelease(single);
+    RLRelease(job.work);
+    RLRelease(next.work);
 }
 END_TEST
 
@@ -187,7 +256,8 @@ Suite *suite_under_test(void)
     tcase_add_test(all, work_runs_on_a_thread_and_completes_on_the_loop);
     tcase_add_test(all, all_work_completes_once);
     tcase_add_test(all, completion_waits_for_its_mode);
-    tcase_add_test(all, progress_is_reported_before_completion);
+    tcase_add_loop_test(all, progress_is_reported_before_completion, 0, 5);
+    tcase_add_loop_test(all, a_complete_work_may_be_moved_to_another_mode_or_loop, 0, 2);
     tcase_add_test(all, work_without_a_completion_ends_its_run);
     tcase_add_test(all, several_loops_share_workers);
     tcase_add_test(all, no_more_work_runs_at_once_than_the_limit);

@@ -21,8 +21,9 @@
  *
  *  Progress
  *  --------
- *  While it runs, a work may send anything to a loop: RLRunLoopPostFunction(), RLPortMessageSendBeforeDate(). Whatever
- *  it has posted to the mode in which its completion callback is called arrives before that.
+ *  While it runs, a work may send anything to a loop: RLRunLoopPostFunction(), RLPortMessageSendBeforeDate(). The
+ *  functions that it has posted to the mode in which its completion callback is called are called before that, unless
+ *  memory runs out, or one of them runs the loop.
  *
  *  Cancelling
  *  ----------
@@ -103,7 +104,7 @@ RL_EXPORT RLBoolean RLWorkersSubmit(RLWorkersRef workers, RLWorkRef work);
  *  @param context   copied; NULL: info is NULL.
  *  @return the work, or NULL.
  *  Ownership: info is retained through context.retain until the work is freed.  Re-entrancy: calls context.retain.
- *  Cost: two allocations in addition to the source; completion needs no allocation, so it cannot fail. */
+ *  Cost: two allocations in addition to the source; completion cannot fail. */
 RL_EXPORT RLWorkRef RLWorkCreate(RLAllocatorRef allocator, RLIndex order, RLWorkFunction function,
                                  RLWorkCallBack callout, const RLWorkContext *context);
 

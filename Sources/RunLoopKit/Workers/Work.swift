@@ -37,13 +37,15 @@ struct Work: ~Copyable, KitStorage {
     fileprivate let whenDropped: Hook?
     /// The stage that the work item has reached. Any thread.
     fileprivate let progress: Atomic<Progress>
-    /// Guards `loops` and `start`. The kit's lock would not do: fork() may take that one after librunloop's locks, which setting a timer
-    /// takes.
+    /// Guards `loops`, `start` and `firstMode`. The kit's lock would not do: fork() may take that one after librunloop's locks, which
+    /// setting a timer takes.
     fileprivate var lock = linux_stream_lock()
     /// The loops to wake, with a timer for each if there is a time limit. Under the lock.
     fileprivate var loops: ServingLoops
     /// When the time limit began: when the work item was added to a loop while it was in none. Under the lock.
     fileprivate var start: UInt64 = 0
+    /// The mode to which the work item was last added while it was in none: usually its only one. Retained. Under the lock.
+    fileprivate var firstMode: OpaquePointer?
     /// The next work item in the queue of the workers. Under the pool's lock.
     var next: WorkPointer?
 
@@ -119,10 +121,48 @@ extension WorkPointer {
     /// Has a loop call the completion, after the function has returned or its thread has ended. Worker only.
     func complete() {
         guard move(.running, to: .done) else { return }
-        RLRunLoopSourceSignal(pointee.object.source)
         lock()
+        defer { unlock() }
+        if pointee.object.kind == .work && !pointee.loops.isEmpty && pointee.loops.allSatisfy({ postSignal(to: $0) }) { return }
+        RLRunLoopSourceSignal(pointee.object.source)
         pointee.loops.wake()
-        unlock()
+    }
+
+    /// Has a loop signal the source when it has called all functions that are queued for it now, so that those which the client's function
+    /// has posted come before the completion. Returns false if out of memory. The caller holds the lock.
+    private func postSignal(to link: ServingLoops.LinkPointer) -> Bool {
+        if link.pointee.modes <= 0 { return true }
+        guard let modes = copyModes(of: link) else { return false }
+        defer { RLRelease(UnsafeRawPointer(modes)) }
+        RLRetain(UnsafeRawPointer(pointee.object.source))
+        // The release function is called even if the loop's thread exits before the other one is called.
+        let isPosted = RLRunLoopPostFunctionWithRelease(link.pointee.loop, UnsafeRawPointer(modes), { _ in }, self) { info in
+            let source = Work.pointer(info).pointee.object.source
+            RLRunLoopSourceSignal(source)
+            RLRelease(UnsafeRawPointer(source))
+        }
+        if isPosted == 0 { RLRelease(UnsafeRawPointer(pointee.object.source)) }
+        return isPosted != 0
+    }
+
+    /// Returns the modes of a loop that the source is in: a mode or an array. nil if there are none, or if out of memory. The caller holds
+    /// the lock, and releases the result.
+    private func copyModes(of link: ServingLoops.LinkPointer) -> OpaquePointer? {
+        let (loop, source) = (link.pointee.loop, pointee.object.source)
+        if let mode = pointee.firstMode, link.pointee.modes == 1 && RLRunLoopContainsSource(loop, source, mode) != 0 {
+            RLRetain(UnsafeRawPointer(mode))
+            return mode
+        }
+        var callBacks = kRLTypeArrayCallBacks
+        guard let modes = RLArrayCreateMutable(nil, 0, &callBacks) else { return nil }
+        var count = 0
+        let isComplete = ServingLoops.forEachMode(loop, of: source) { mode in
+            RLArrayAppendValue(modes, UnsafeRawPointer(mode))
+            count += 1
+        }
+        if isComplete && count > 0 && RLArrayGetCount(modes) == count { return modes }
+        RLRelease(UnsafeRawPointer(modes))
+        return nil
     }
 
     /// Cancels the work item: its completion will not be called, nor its function if that has not begun. Returns true if the function would
@@ -165,15 +205,25 @@ extension WorkPointer {
     fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
         guard let loop, let mode else { return }
         lock()
-        if pointee.loops.isEmpty { pointee.start = linux_monotonic_time() }
+        if pointee.loops.isEmpty { begin(in: mode) }
         let (isDone, released) = pointee.loops.change(loop, by: modes) {}
         pointee.loops.followWithTimer(pointee.object.source, loop, mode)
         let isLimited = modes < 0 || pointee.limit == .infinity || setTimers()
+        // The modes in which the source is to be signalled may be others than those that it is in now.
+        if modes > 0 && pointee.progress.load(ordering: .acquiring) == .done { RLRunLoopSourceSignal(pointee.object.source) }
         unlock()
         if let released { RLRelease(UnsafeRawPointer(released)) }
         let kind = pointee.object.kind.name
         if !isDone { Misuse.warn(kind, "RLRunLoopAddSource", "out of memory: completion of the work will not wake this loop") }
         if !isLimited { Misuse.warn(kind, "RLRunLoopAddSource", "out of memory: the timeout will not apply") }
+    }
+
+    /// Notes that the work item is added to a mode, and is in no other. The caller holds the lock.
+    private func begin(in mode: OpaquePointer) {
+        pointee.start = linux_monotonic_time()
+        RLRetain(UnsafeRawPointer(mode))
+        if let before = pointee.firstMode { RLRelease(UnsafeRawPointer(before)) }
+        pointee.firstMode = mode
     }
 
     /// Sets the timer in each loop to fire when the time limit is reached. A timer retains the source, so the work item outlives a call of
@@ -193,6 +243,7 @@ extension WorkPointer {
     /// Frees the work item, as its source is freed. Calls user code.
     fileprivate func free() {
         pointee.object.client.releaseInfo()
+        if let mode = pointee.firstMode { RLRelease(UnsafeRawPointer(mode)) }
         deinitialize(count: 1)
         CLinux.free(self)
     }
