@@ -217,6 +217,7 @@ START_TEST(work_that_has_not_begun_can_be_cancelled)
     ck_assert(RLWorkCancel(jobs[2].work));
     ck_assert(!RLWorkCancel(jobs[2].work));
     RLRunLoopSourceInvalidate(jobs[3].work);
+    ck_assert(!RLWorkCancel(jobs[3].work)); /* it was cancelled */
     gate_open(&hold);
     gate_open(&hold);
     run_until_finished();

@@ -168,9 +168,10 @@ extension WorkPointer {
     /// Cancels the work item: its completion will not be called, nor its function if that has not begun. Returns true if the function would
     /// otherwise still have been called. Any thread.
     func cancel() -> Bool {
+        let wasValid = isValid
         let hasNotBegun = move(.queued, to: .over) || move(.idle, to: .over)
         RLRunLoopSourceInvalidate(pointee.object.source)
-        return hasNotBegun
+        return wasValid && hasNotBegun
     }
 
     /// Cancels the work item because the workers were released before its turn. Any thread; call without a lock held.
