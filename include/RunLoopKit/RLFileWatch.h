@@ -54,9 +54,10 @@
  *
  *  What the kernel does not report
  *  -------------------------------
- *  The object is based on inotify(7). This does not see changes made by other machines on a network file system, writes
- *  through mmap(2) or through another name of a file (a hard link) outside the roots, nor file systems that are mounted
- *  over a directory. Nor does it see the end of a mount whose file system remains, such as a bind mount or one that is
+ *  The object is based on inotify(7). This does not see changes made by other machines on a network file system,
+ *  writes through mmap(2) or through another name of a file (a hard link) outside the roots, nor file systems that are
+ *  mounted over a directory. Of a new hard link it sees the new name, but not that the file has one more, unless the
+ *  file is a root. Nor does it see the end of a mount whose file system remains, such as a bind mount or one that is
  *  in use: changes in that file system are reported as before, and changes in the directory under the mount point are
  *  not. A root that is renamed or removed is reported with kRLFileWatchRootChanged, and is no longer watched: create
  *  another object when it exists again. Two changes of a root may be reported late:
@@ -90,7 +91,7 @@ enum {
     kRLFileWatchRemoved = 1UL << 1,  /**< It is gone from this path, with everything below it. */
     kRLFileWatchRenamed = 1UL << 2,  /**< Alone: from `oldPath` to `path`. With one of the above: to or from outside. */
     kRLFileWatchModified = 1UL << 3, /**< Its contents have changed. */
-    kRLFileWatchAttributes = 1UL << 4,   /**< Its mode, owner, times, links or extended attributes have changed. */
+    kRLFileWatchAttributes = 1UL << 4,   /**< Its mode, owner, times or extended attributes have changed. */
     kRLFileWatchClosed = 1UL << 5,       /**< It was open for writing and was closed: usually it is complete. */
     kRLFileWatchIsDirectory = 1UL << 8,  /**< It is or was a directory. */
     kRLFileWatchMustScan = 1UL << 9,     /**< Anything may have happened at the path, and below. */

@@ -38,7 +38,9 @@
  *  The kernel chooses the thread that is interrupted, from those that do not block the signal; the callback runs on the
  *  loop's thread. A signal that all threads block is not seen: use signalfd(2) (examples/signalfd.c) for such signals.
  *  In the child of a fork() the objects of the forking thread continue to work with its loop, and signals that the
- *  parent has not handled yet may be handled by both. exec*() resets caught signals to their default action. */
+ *  parent has not handled yet may be handled by both. The loops of other threads are gone: the signals of objects that
+ *  are only in such loops are caught, so that SIGTERM does not end the child, but nothing is called, until the object
+ *  is added to a loop of the child, or invalidated. exec*() resets caught signals to their default action. */
 #ifndef RUNLOOPKIT_RLSIGNAL_H
 #define RUNLOOPKIT_RLSIGNAL_H
 #include <RunLoop/RLRunLoopSource.h>
