@@ -13,7 +13,7 @@ struct ClientContext: BitwiseCopyable {
     /// up.
     @inline(never)
     static func load(_ context: UnsafeRawPointer?, _ function: Name) -> ClientContext? {
-        if !ForkHandlers.prepare() { return nil }
+        if !KitObject.prepare() { return nil }
         guard let context else { return ClientContext(info: nil) }
         guard context.load(as: Int.self) == 0 else {
             Misuse.report(function, "context", "version must be 0")

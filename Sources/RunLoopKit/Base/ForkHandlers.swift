@@ -7,7 +7,7 @@ import Synchronization
 enum ForkHandlers {
     private static let arePrepared = Atomic(false)
 
-    /// Registers the kit's handlers once; called before each object is created. Returns false with errno if out of memory; a later call
+    /// Registers the kit's handlers once. Returns false with errno if out of memory; a later call
     /// tries again. Any thread.
     static func prepare() -> Bool {
         register(

@@ -63,6 +63,11 @@ extension KitObject {
         find(handle, Storage.kind, function, parameter)?.assumingMemoryBound(to: Storage.self)
     }
 
+    /// Called before each object is created: registers the kit's fork() handlers, and creates the thread's loop. Without a loop,
+    /// RLRunLoopSourceCreate would return nil before it takes over the info, so it would not call the context's release. Returns false with
+    /// errno if out of memory. Any thread.
+    static func prepare() -> Bool { ForkHandlers.prepare() && RLRunLoopGetCurrent() != nil }
+
     /// Creates a version-1 source, which watches a descriptor. Returns nil if out of memory, after calling the context's release. Any
     /// thread.
     static func makeSource(_ context: inout RLRunLoopSourceContext1) -> OpaquePointer? {

@@ -11,7 +11,7 @@ private func borrow(_ stream: OpaquePointer?, _ function: Name, _ parameter: Nam
 }
 
 @implementation @c
-public func RLStreamGroupCreate(_ allocator: OpaquePointer?) -> OpaquePointer? { ForkHandlers.prepare() ? StreamGroup.create() : nil }
+public func RLStreamGroupCreate(_ allocator: OpaquePointer?) -> OpaquePointer? { KitObject.prepare() ? StreamGroup.create() : nil }
 
 @implementation @c
 public func RLStreamGroupAdd(_ group: OpaquePointer?, _ stream: OpaquePointer?) -> Int {

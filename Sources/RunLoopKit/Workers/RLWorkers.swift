@@ -10,7 +10,7 @@ public func RLWorkersCreate(_ allocator: OpaquePointer?, _ limit: Int) -> Opaque
         Misuse.report("RLWorkersCreate", "limit", "must be from 1 to 1024")
         return nil
     }
-    return ForkHandlers.prepare() ? Workers.create(limit) : nil
+    return KitObject.prepare() ? Workers.create(limit) : nil
 }
 
 @implementation @c
