@@ -12,6 +12,8 @@ static uint32_t dropped;
 static int dropped_count;
 /* The kit also opens directories with syscall(2): opening this one fails with EACCES. */
 static const char *closed;
+/* While this is set, no inotify instance can be created. */
+static bool refuses_queues;
 /* While this is set, a thread that reads events is held before its read. */
 static atomic_bool holds_readers;
 static atomic_int held_readers;
@@ -45,6 +47,10 @@ long syscall(long number, ...)
     va_end(list);
     if (number == SYS_openat && closed != NULL && strcmp((const char *)arguments[1], closed) == 0) {
         errno = EACCES;
+        return -1;
+    }
+    if (number == SYS_inotify_init1 && refuses_queues) {
+        errno = EMFILE;
         return -1;
     }
     if (number == SYS_read && holds_readers) {
@@ -209,6 +215,26 @@ START_TEST(a_file_watch_callback_may_fork_while_another_loop_reads)
 }
 END_TEST
 
+/* A directory is new when everything has to be read again, but there is no inotify instance for some time. */
+START_TEST(no_directory_is_reported_as_unwatched_while_there_is_no_queue)
+{
+    watch_base(&record, 0, 0);
+    record.ignored |= kRLFileWatchCreated;
+    make_directory(in_tree("a"));
+    overflow_queue("one", "two", queue_limit());
+    refuses_queues = true;
+    for (int turn = 0; turn < 10; turn++)
+        RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.01, 0);
+    ck_assert_str_eq(record.words, "");
+    refuses_queues = false;
+    while (record.words[0] == 0)
+        require(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1) == kRLRunLoopRunHandledSource);
+    ck_assert_str_eq(record.words, "?./");
+    ck_assert_int_eq(RLFileWatchGetWatchCount(record.object), 2);
+    end_watch(&record);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("file-watch-unheard");
@@ -219,5 +245,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_wrong_tree_is_repaired_as_often_as_necessary);
     tcase_add_test(tcase, a_directory_reported_as_unwatched_reports_no_events);
     tcase_add_test(tcase, a_file_watch_callback_may_fork_while_another_loop_reads);
+    if (queue_limit() <= 20000)
+        tcase_add_test(tcase, no_directory_is_reported_as_unwatched_while_there_is_no_queue);
     return suite;
 }

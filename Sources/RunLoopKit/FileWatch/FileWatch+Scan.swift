@@ -34,9 +34,10 @@ extension FileWatchPointer {
         pointee.directories.markUnread(directory)
     }
 
-    /// Examines all unread directories. Returns false if there were none.
+    /// Examines all unread directories. Returns false if there were none, or if nothing can be watched until `readAgain` succeeds.
     @discardableResult
     func lookAtUnread() -> Bool {
+        if pointee.inotify < 0 { return false }
         if pointee.retryAt != 0 && pointee.retryAt <= linux_monotonic_time() {
             pointee.retryAt = 0
             pointee.directories.endPostponing()
