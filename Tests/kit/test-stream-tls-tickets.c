@@ -1,5 +1,5 @@
-/* RunLoopKit/adapters/openssl.h: writing while a server's session ticket, which takes several records, has partly
- * arrived. */
+/* RunLoopKit/adapters/openssl.h: messages after the handshake. A client writes while a server's session ticket, which
+ * takes several records, has partly arrived; and a server asks for new keys. */
 #include "stream-tls.h"
 
 static struct spy client;
@@ -122,11 +122,34 @@ START_TEST(a_client_may_shut_down_in_the_middle_of_a_session_ticket)
 }
 END_TEST
 
+/* OpenSSL answers the second request even after the closing alert, although nothing can be sent any more. */
+START_TEST(requests_for_new_keys_after_a_shutdown_are_not_answered)
+{
+    make_contexts_with_large_tickets();
+    connect_to_hand();
+    hand_sends(8192);
+    RLStreamShutdown(client.stream);
+    run_passes();
+    hand_serves();
+    for (int i = 0; i < 3; i++) {
+        require(SSL_key_update(hand.ssl, SSL_KEY_UPDATE_REQUESTED) == 1 && SSL_write(hand.ssl, "data", 4) == 4);
+        hand_sends(8192);
+        assert_seen(&client, "(data)");
+    }
+    SSL_shutdown(hand.ssl);
+    hand_sends(8192);
+    assert_seen(&client, "E");
+    leave_hand();
+    free_contexts();
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream tls tickets");
     TCase *all = add_case(suite, "tickets", 30);
     tcase_add_test(all, a_client_may_write_in_the_middle_of_a_session_ticket);
     tcase_add_test(all, a_client_may_shut_down_in_the_middle_of_a_session_ticket);
+    tcase_add_test(all, requests_for_new_keys_after_a_shutdown_are_not_answered);
     return suite;
 }

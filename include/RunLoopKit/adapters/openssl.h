@@ -50,6 +50,7 @@ typedef struct RLStreamTLS {
     unsigned long code; /* OpenSSL's error code of the failure; 0: none */
     long verified;      /* the result of verifying the certificate */
     int isOpen, isOver, holdsWrites;
+    int hasShutDown; /* nothing can be sent any more, although OpenSSL answers requests for new keys */
 } RLStreamTLS;
 
 /* Sends to the stream what OpenSSL has encrypted. */
@@ -58,7 +59,7 @@ static inline void RLStreamTLSSend(RLStreamRef stream, RLStreamTLS *tls)
     char *bytes = NULL;
     BIO *out = SSL_get_wbio(tls->ssl);
     long length = BIO_get_mem_data(out, &bytes);
-    if (length > 0)
+    if (length > 0 && !tls->hasShutDown)
         RLStreamFilterSend(stream, (const uint8_t *)bytes, length);
     (void)BIO_reset(out);
 }
@@ -168,6 +169,7 @@ static inline void RLStreamTLSShutdown(RLStreamRef stream, void *info)
         SSL_do_handshake(tls->ssl);
     SSL_shutdown(tls->ssl);
     RLStreamTLSSend(stream, tls);
+    tls->hasShutDown = 1;
 }
 
 static inline void RLStreamTLSRelease(void *info)
