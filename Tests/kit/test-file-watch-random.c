@@ -10,7 +10,7 @@ enum { OPERATIONS = 1500, BURST = 50 };
 /* Options that differ between the rounds. */
 static bool exchanges; /* files and directories are exchanged, too */
 static bool is_behind; /* the loop runs only now and then, and in between more happens than it reads in one pass */
-static bool has_roots; /* a directory in the base, and a link to another one, are roots as well */
+static bool has_roots; /* two directories in the base, and a link to a third one, are roots as well */
 static bool overflows; /* once, more events occur than the kernel queues */
 static unsigned names; /* number of directory names: with fewer names, directories collide more often */
 static char root_link[600];
@@ -98,8 +98,11 @@ static void apply(const RLFileWatchEvent *event)
     bool is_directory = (event->flags & kRLFileWatchIsDirectory) != 0;
     bool is_linked = has_roots && (event->flags & kRLFileWatchNotWatched) != 0 && event->error == EEXIST;
     require((event->flags & kRLFileWatchNotWatched) == 0 || is_linked);
-    require((event->flags & kRLFileWatchRootChanged) == 0 || (has_roots && strlen(path) == 1));
-    if ((event->flags & (kRLFileWatchMustScan | kRLFileWatchRootChanged)) != 0) {
+    bool is_deep = strcmp(path, "c/b") == 0;
+    require((event->flags & kRLFileWatchRootChanged) == 0 || (has_roots && (is_deep || strlen(path) == 1)));
+    if ((event->flags & kRLFileWatchRootChanged) != 0 && is_deep) {
+        forget(path);
+    } else if ((event->flags & (kRLFileWatchMustScan | kRLFileWatchRootChanged)) != 0) {
         set_dirty(path);
     } else if (event->oldPath != NULL) {
         char old[1024];
@@ -366,7 +369,7 @@ START_TEST(random_file_events_reproduce_the_tree)
     snprintf(outside, sizeof outside, "%s-outside", base);
     for (int i = 0; i < 60; i++)
         operate(outside);
-    const char *paths[] = {base, NULL, NULL, NULL};
+    const char *paths[] = {base, NULL, NULL, NULL, NULL};
     if (has_roots) {
         snprintf(root_link, sizeof root_link, "%s-link", base);
         remove_tree(in_tree("a"));
@@ -377,6 +380,10 @@ START_TEST(random_file_events_reproduce_the_tree)
         require(symlink(in_tree("b"), root_link) == 0);
         paths[1 + _i % 2] = in_tree("a");
         paths[2 - _i % 2] = root_link;
+        remove_tree(in_tree("c"));
+        make_directory(in_tree("c"));
+        make_directory(in_tree("c/b"));
+        paths[3] = in_tree("c/b");
     }
     look_around();
     RLFileWatchRef watch = add(RLFileWatchCreate(NULL, paths, _i % 3 == 2 ? 0.003 : 0, 0, on_events, NULL));
