@@ -22,6 +22,13 @@ enum Misuse {
         }
     }
 
+    /// Reports, in the words of librunloop, that a handle was freed while the kit still had references to it: a client has released it too
+    /// often. The caller leaves the object's memory allocated, because the kit goes on using it. Preserves errno.
+    @inline(never)
+    static func reportOverRelease() {
+        preservingSystemError { report("RLRelease", "object", "released more often than retained") }
+    }
+
     /// Reports `runloop: FUNCTION: PARAMETER: PROBLEM` for a system failure that no function's result shows. Never aborts. Preserves errno.
     @inline(never)
     static func warn(_ function: Name, _ parameter: Name, _ problem: Name) {

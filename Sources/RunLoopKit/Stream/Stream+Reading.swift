@@ -11,18 +11,18 @@ extension StreamPointer {
         lock()
         // The stream may have left its loops in the meantime, and its handle may have been freed.
         if !pointee.state.contains(.inLoop) { return unlock() }
-        serveLocked(types)
+        serveLocked(types, isOfHandle: false)
     }
 
     /// Serves the stream for reasons other than its descriptor, when the handle was signalled. Loop thread only; calls user code.
     func serve() {
         lock()
-        serveLocked(0)
+        serveLocked(0, isOfHandle: true)
     }
 
-    /// Does everything that is to be done for the stream. `types` is what the watch has reported. The caller holds the lock; this function
-    /// releases it.
-    private func serveLocked(_ types: UInt) {
+    /// Does everything that is to be done for the stream. `types` is what the watch has reported; with `isOfHandle`, the loop calls the
+    /// handle, and has a reference to it. The caller holds the lock; this function releases it.
+    private func serveLocked(_ types: UInt, isOfHandle: Bool) {
         if let service = StreamService.begin(self) {
             serve(service, types)
             StreamService.end()
@@ -30,7 +30,7 @@ extension StreamPointer {
             var service = StreamService(self)
             serve(&service, types)
         }
-        endService()
+        endService(references: isOfHandle ? 1 : 0)
     }
 
     /// The body of `serveLocked`. The caller holds the lock, which is released during callbacks.
@@ -70,12 +70,12 @@ extension StreamPointer {
         stopDelivering(service)
         arm()
         serveLater()
-        endService()
+        endService(references: 0)
     }
 
     /// Ends a call by a loop: closes a stream in the state `closesNext`, and gives up the handle if it has left its loops in the meantime.
-    /// The caller holds the lock; this function releases it.
-    private func endService() {
+    /// `references` is the number of those that the loop has to the handle. The caller holds the lock; this function releases it.
+    private func endService(references: Int) {
         if pointee.state.contains(.closesNext) {
             unlock()
             close()
@@ -85,7 +85,7 @@ extension StreamPointer {
         if pointee.state.contains(.inLoop) { return unlock() }
         let handle = takeIdleHandle()
         unlock()
-        if let handle { RLRelease(UnsafeRawPointer(handle)) }
+        if let handle { giveUp(handle, besides: references) }
     }
 
     // MARK: reading

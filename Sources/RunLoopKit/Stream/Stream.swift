@@ -38,6 +38,10 @@ struct Stream: ~Copyable, KitStorage {
     var highWaterMark = 65_536
     /// The number of references to this memory: of the handle, watches, timers, a host look-up and writes to groups. Any thread.
     let references: Atomic<Int>
+    /// The number of references to the handle that other streams, because of forwarding, and calls of `close` have. `handleIsFreed` is
+    /// added when the handle is freed. Any thread.
+    let holders = Atomic<UInt32>(0)
+    static var handleIsFreed: UInt32 { 1 << 31 }
     /// The run loop source of the watch; nil whenever `watch` is. Retained.
     var watchSource: OpaquePointer?
     var loops: ServingLoops
@@ -237,7 +241,7 @@ extension StreamPointer {
         unlock()
         if let released { RLRelease(UnsafeRawPointer(released)) }
         if isOver { close() }
-        if let handle { RLRelease(UnsafeRawPointer(handle)) }
+        if let handle { giveUp(handle, besides: 1) }
     }
 
     /// Takes away the stream's reference to its handle if the stream no longer needs it. Returns the handle, which the caller releases
@@ -245,6 +249,13 @@ extension StreamPointer {
     func takeIdleHandle() -> OpaquePointer? {
         if pointee.services > 0 || pointee.state.contains(.inLoop) || pointee.state.remove(.holdsHandle) == nil { return nil }
         return source
+    }
+
+    /// Releases a handle that `takeIdleHandle` has returned. `count` is the minimum number of references that librunloop has during this
+    /// call: if there are no others, the client has already released the stream's. Any thread; call without a lock held.
+    func giveUp(_ handle: OpaquePointer, besides count: Int) {
+        if RLGetRetainCount(UnsafeRawPointer(handle)) <= count { return Misuse.reportOverRelease() }
+        RLRelease(UnsafeRawPointer(handle))
     }
 
     /// Adds the watch to a mode of a loop or removes it, as was done with the handle. The caller holds the lock.
@@ -296,7 +307,7 @@ extension StreamPointer {
         if wasInGroup { leaveGroups() }
         // A completion may drop the program's reference, which is the last one once the handle is in no loop.
         if let handle {
-            RLRetain(UnsafeRawPointer(handle))
+            addHolder()
             RLRunLoopSourceInvalidate(handle)
         }
         if let watchSource { RLRelease(UnsafeRawPointer(watchSource)) }
@@ -310,14 +321,32 @@ extension StreamPointer {
         if let partner { close(partner: partner) }
         tellCancelled(handle)
         if hadFilter, let release = pointee.filter.release { release(pointee.filter.info) }
-        if let handle { RLRelease(UnsafeRawPointer(handle)) }
+        if let handle, dropHolder() { RLRelease(UnsafeRawPointer(handle)) }
     }
+
+    /// Retains the handle, unless it was freed because the client had released it too often. Any thread that has a reference.
+    func addHolder() {
+        if pointee.holders.add(1, ordering: .acquiring).oldValue < Stream.handleIsFreed { RLRetain(UnsafeRawPointer(source)) }
+    }
+
+    /// Returns whether the caller has to release the handle that `addHolder` has retained: not if the client has released it too often,
+    /// and it was freed. Any thread.
+    func dropHolder() -> Bool { pointee.holders.subtract(1, ordering: .acquiringAndReleasing).newValue < Stream.handleIsFreed }
 
     /// Ends the stream, now or later in `release`, as its handle is being freed. Any thread; calls user code.
     fileprivate func handleWasFreed() {
         lock()
         pointee.isFreed = true
+        let holdsHandle = pointee.state.remove(.holdsHandle) != nil
         unlock()
+        let holders = pointee.holders.add(Stream.handleIsFreed, ordering: .acquiringAndReleasing).oldValue
+        if holdsHandle || holders > 0 {
+            // What still uses the stream will find it closed. This reference keeps the memory for ever, and the handle of a new object may
+            // have the same address.
+            _ = retainMemory()
+            pointee.object.source = OpaquePointer(self)
+            Misuse.reportOverRelease()
+        }
         if !isCollected() { endFreed() }
     }
 

@@ -19,6 +19,10 @@ struct StreamGroup: KitStorage {
     /// The next member for the write in progress; meaningful only during a write.
     fileprivate var next: MembershipPointer?
     fileprivate var count = 0
+    /// The number of memberships that exist, and retain the handle. Under the kit's lock.
+    fileprivate var references = 0
+    /// Whether a client has released the handle so often that it was freed while there were memberships. Under the kit's lock.
+    fileprivate var isOverReleased = false
 
     /// The number of members that a write takes from the list at a time.
     fileprivate static var batch: Int { 32 }
@@ -53,7 +57,7 @@ extension StreamGroup {
         linux_stream_lock_init(&group.pointee.turn)
         var context = RLRunLoopSourceContext()
         context.info = memory
-        context.release = { info in free(UnsafeMutableRawPointer(mutating: info)) }
+        context.release = { info in StreamGroupPointer(info: info).handleWasFreed() }
         context.copyDescription = KitObject.copyDescription
         // On failure RLRunLoopSourceCreate has called the function that frees the memory.
         guard let source = RLRunLoopSourceCreate(nil, 0, &context) else { return nil }
@@ -63,7 +67,20 @@ extension StreamGroup {
 }
 
 extension StreamGroupPointer {
+    fileprivate init(info: UnsafeRawPointer?) {
+        self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: StreamGroup.self)
+    }
+
     private var source: OpaquePointer? { pointee.object.source }
+
+    /// Frees the group, as its handle is being freed. If there are memberships, reports misuse and keeps the memory. Any thread.
+    fileprivate func handleWasFreed() {
+        KitLock.lock()
+        let isOverReleased = pointee.references > 0
+        pointee.isOverReleased = isOverReleased
+        KitLock.unlock()
+        if isOverReleased { Misuse.reportOverRelease() } else { CLinux.free(self) }
+    }
 
     /// The number of members. Any thread.
     var countNow: Int {
@@ -85,6 +102,9 @@ extension StreamGroupPointer {
         let membership = memory.bindMemory(to: Membership.self, capacity: 1)
         membership.initialize(to: Membership(group: self, stream: stream))
         RLRetain(UnsafeRawPointer(source))
+        KitLock.lock()
+        pointee.references += 1
+        KitLock.unlock()
         stream.lock()
         let isClosed = stream.pointee.state.contains(.closed)
         if !isClosed { stream.pointee.wasInGroup = true }
@@ -197,7 +217,12 @@ extension MembershipPointer {
 
     /// Frees a membership that is in no list, and releases its group. Any thread; call without a lock held.
     fileprivate func free() {
-        RLRelease(UnsafeRawPointer(pointee.group.pointee.object.source))
+        let group = pointee.group
+        KitLock.lock()
+        group.pointee.references -= 1
+        let isOverReleased = group.pointee.isOverReleased
+        KitLock.unlock()
+        if !isOverReleased { RLRelease(UnsafeRawPointer(group.pointee.object.source)) }
         CLinux.free(self)
     }
 }
