@@ -67,13 +67,12 @@
  *  RLStreamFlush() that have not been called yet are called then, with kRLStreamCancelled: each is called exactly once.
  *
  *  Any thread may call any function. A stream may be in several loops: one of them reads at a time. You may set options
- *  of the socket through the descriptor, but must not read, write or close it. A descriptor that is not a socket is
- *  made non-blocking for every process that shares it, and stays so; a socket is left as it is.
+ *  of the socket through the descriptor, but must not read, write or close it.
  *
- *  On a terminal, the descriptors 0, 1 and 2 are usually one open file, so a stream for one of them makes all three
- *  non-blocking: printf() then fails with EAGAIN when the terminal is slow, and its output is lost. To read lines from
- *  the terminal, create the stream for open("/dev/tty", O_RDONLY | O_CLOEXEC), which is an open file of its own, or
- *  read descriptor 0 with a descriptor object (RLFileDescriptor.h), which leaves it as it is.
+ *  A socket is left as it is, and so is a terminal: its descriptors 0, 1 and 2 are usually one open file, and printf()
+ *  would lose output if that were non-blocking, so the stream opens the terminal once more for itself. Any other
+ *  descriptor, and a terminal that cannot be opened, is made non-blocking for every process that shares it. If the
+ *  stream does not own it, it blocks again when the stream is closed, unless another process closes that after fork().
  *
  *  In the child of a fork() a stream continues with the loop of the thread that forked. Parent and child share its
  *  connection: close it in one of them. A stream that another thread was using at the moment of the fork has failed in
@@ -160,7 +159,7 @@ typedef struct RLStreamContext {
  *  descriptor belongs to the stream; without it, or if the result is NULL, to you.  Re-entrancy: calls
  *  context.retain.
  *  Errors: misuse: a descriptor that is not open, and a socket that is not a stream socket.
- *  Cost: some allocations, up to five system calls. */
+ *  Cost: some allocations, up to eleven system calls. */
 RL_EXPORT RLStreamRef RLStreamCreate(RLAllocatorRef allocator, int descriptor, RLBoolean closeOnInvalidate,
                                      RLStreamCallBack callout, const RLStreamContext *context);
 

@@ -8,7 +8,9 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/single_threaded.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -65,12 +67,33 @@ static inline int linux_access_mode(int fd)
     int flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
     return flags < 0 ? -1 : flags & O_ACCMODE;
 }
+/* Makes an open file non-blocking. Returns 1, 0 if it was so before, or -1 with errno. */
 static inline int linux_add_nonblocking(int fd)
 {
     int flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
     if (flags < 0 || (flags & O_NONBLOCK) != 0)
         return flags < 0 ? -1 : 0;
-    return (int)syscall(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK);
+    return syscall(SYS_fcntl, fd, F_SETFL, flags | O_NONBLOCK) == 0 ? 1 : -1;
+}
+static inline void linux_remove_nonblocking(int fd)
+{
+    int flags = (int)syscall(SYS_fcntl, fd, F_GETFL);
+    if (flags >= 0)
+        syscall(SYS_fcntl, fd, F_SETFL, flags & ~O_NONBLOCK);
+}
+/* Opens a terminal once more, without blocking: descriptors 0, 1 and 2 usually share one open file, whose flags must stay
+   as they are. Returns the new descriptor; -1 if this is no terminal, or cannot be opened. The controlling end of a
+   pseudoterminal cannot: that would make another pseudoterminal. */
+static inline int linux_open_terminal_again(int fd)
+{
+    struct winsize size;
+    unsigned number;
+    if (syscall(SYS_ioctl, fd, TIOCGWINSZ, &size) < 0 || syscall(SYS_ioctl, fd, TIOCGPTN, &number) == 0)
+        return -1;
+    char path[32];
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    int flags = linux_access_mode(fd) | O_NONBLOCK | O_CLOEXEC | O_NOCTTY;
+    return (int)syscall(SYS_openat, AT_FDCWD, path, flags);
 }
 /* Returns whether a descriptor is ready for one of the events, or has failed. By syscall(2), because poll() is a
    cancellation point. */

@@ -63,7 +63,7 @@ extension Listener {
         _ descriptor: Int32, closes: Bool, _ callout: @escaping RLListenerCallBack, _ client: ClientContext,
         named: UInt? = nil, at path: UnsafePointer<CChar>? = nil
     ) -> OpaquePointer? {
-        if linux_add_nonblocking(descriptor) != 0 { return nil }
+        if linux_add_nonblocking(descriptor) < 0 { return nil }
         guard let loops = ServingLoops(), let memory = malloc(MemoryLayout<Listener>.stride) else { return nil }
         let listener = memory.bindMemory(to: Listener.self, capacity: 1)
         listener.initialize(to: Listener(descriptor, callout, client.retained(), named ?? addressOfFunction(callout), loops))

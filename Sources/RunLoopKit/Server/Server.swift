@@ -86,12 +86,3 @@ extension UnsafeMutablePointer<Server> {
         if pointee.references == 0 { CLinux.free(self) }
     }
 }
-
-extension StreamPointer {
-    /// The stream of a handle that the caller has just created.
-    fileprivate init(handle: OpaquePointer) {
-        var context = RLRunLoopSourceContext()
-        RLRunLoopSourceGetContext(handle, &context)
-        self.init(info: context.info)
-    }
-}

@@ -12,9 +12,7 @@ extension Stream {
             preservingSystemError { linux_close(descriptor) }
             return nil
         }
-        var context = RLRunLoopSourceContext()
-        RLRunLoopSourceGetContext(source, &context)
-        StreamPointer(info: context.info).noteConnecting()
+        StreamPointer(handle: source).noteConnecting()
         return source
     }
 
@@ -30,9 +28,7 @@ extension Stream {
             CLinux.free(connector)
             return nil
         }
-        var context = RLRunLoopSourceContext()
-        RLRunLoopSourceGetContext(source, &context)
-        if StreamPointer(info: context.info).beginConnecting(connector, host, service, workers) { return source }
+        if StreamPointer(handle: source).beginConnecting(connector, host, service, workers) { return source }
         preservingSystemError { RLRelease(UnsafeRawPointer(source)) }
         return nil
     }

@@ -15,7 +15,7 @@ struct Stream: ~Copyable, KitStorage {
     // Ordered by use: usually, reading a chunk and writing another touches two cache lines.
     var object: KitObject
     var state: State = []
-    /// The descriptor; -1 until a stream that was created for a host is connected.
+    /// The descriptor that is read and written; -1 until a stream that was created for a host is connected.
     var descriptor: Int32
     var lock = linux_stream_lock()
     var callout: RLStreamCallBack? { unsafeBitCast(object.callout, to: RLStreamCallBack?.self) }
@@ -26,7 +26,7 @@ struct Stream: ~Copyable, KitStorage {
     /// The number of calls by loops that are serving this stream at present.
     var services: UInt32 = 0
     let isSocket: Bool
-    /// Whether the stream closes the descriptor. Written before the program has the handle.
+    /// Whether the stream closes the program's descriptor. Written before the program has the handle.
     var closes = false
 
     /// The process's count of forks when `services` was last recounted after a fork(): see `StreamService.noteFork`.
@@ -58,6 +58,12 @@ struct Stream: ~Copyable, KitStorage {
     var filter = RLStreamFilter()
     /// What the program has written but the filter has not received yet, because it is not open or the bytes wait for the next pass.
     var waiting = WriteQueue()
+    /// For a terminal that the stream has opened once more, the program's descriptor; otherwise -1. Written before the program has the
+    /// handle.
+    fileprivate var terminal: Int32 = -1
+    /// The process in which the stream has made the program's descriptor non-blocking; nil if it has not. Written before the program has
+    /// the handle.
+    fileprivate var nonblockingIn: ProcessIdentity?
     /// The stream that this one is forwarded to. Its handle is retained, unless it is this stream.
     var target: StreamPointer?
     /// The stream that is forwarded to this one. Its memory may have been freed, unless `holdsFeeder`.
@@ -101,7 +107,33 @@ extension Stream {
         _ descriptor: Int32, isSocket: Bool, closes: Bool, _ callout: RLStreamCallBack?, _ client: ClientContext
     ) -> OpaquePointer? {
         if !StreamService.prepare() { return nil }
-        if !isSocket && linux_add_nonblocking(descriptor) != 0 { return nil }
+        if isSocket {
+            guard let source = make(descriptor, isSocket: true, callout, client) else { return nil }
+            StreamPointer(handle: source).pointee.closes = closes
+            return source
+        }
+        let again = linux_open_terminal_again(descriptor)
+        let isChanged = again < 0 ? linux_add_nonblocking(descriptor) : 0
+        if isChanged < 0 { return nil }
+        guard let source = make(again < 0 ? descriptor : again, isSocket: false, callout, client) else {
+            preservingSystemError {
+                if again >= 0 { linux_close(again) }
+                if isChanged != 0 { linux_remove_nonblocking(descriptor) }
+            }
+            return nil
+        }
+        let stream = StreamPointer(handle: source)
+        stream.pointee.closes = closes
+        stream.pointee.object.number = Int(descriptor)
+        if again >= 0 { stream.pointee.terminal = descriptor }
+        if isChanged != 0 { stream.pointee.nonblockingIn = .current }
+        return source
+    }
+
+    /// The rest of `make`: creates a stream that never closes its descriptor.
+    private static func make(
+        _ descriptor: Int32, isSocket: Bool, _ callout: RLStreamCallBack?, _ client: ClientContext
+    ) -> OpaquePointer? {
         guard let loops = ServingLoops(), let memory = aligned_alloc(128, (MemoryLayout<Stream>.stride + 127) & ~127) else { return nil }
         let stream = memory.bindMemory(to: Stream.self, capacity: 1)
         stream.initialize(to: Stream(descriptor, isSocket: isSocket, callout, client.retained(), loops))
@@ -117,10 +149,7 @@ extension Stream {
         // On failure, RLRunLoopSourceCreate has called the function that frees the stream and releases the info.
         guard let source = RLRunLoopSourceCreate(nil, 0, &context) else { return nil }
         stream.pointee.object.source = source
-        if descriptor < 0 || stream.makeWatch() {
-            stream.pointee.closes = closes
-            return source
-        }
+        if descriptor < 0 || stream.makeWatch() { return source }
         preservingSystemError { RLRelease(UnsafeRawPointer(source)) }
         return nil
     }
@@ -130,6 +159,13 @@ extension StreamPointer {
     /// The stream whose address is the info of its source or of one of its watches.
     init(info: UnsafeRawPointer?) {
         self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Stream.self)
+    }
+
+    /// The stream of a handle that the caller has just created.
+    init(handle: OpaquePointer) {
+        var context = RLRunLoopSourceContext()
+        RLRunLoopSourceGetContext(handle, &context)
+        self.init(info: context.info)
     }
 
     /// The handle.
@@ -206,11 +242,12 @@ extension StreamPointer {
         if closes { close() }
     }
 
-    /// The descriptor; -1 once the stream is closed. Any thread.
+    /// The program's descriptor; -1 once the stream is closed. Any thread.
     var openDescriptor: Int32 {
         lock()
         defer { leave() }
-        return pointee.state.contains(.closed) ? -1 : pointee.descriptor
+        if pointee.state.contains(.closed) { return -1 }
+        return pointee.terminal >= 0 ? pointee.terminal : pointee.descriptor
     }
 
     // MARK: loops
@@ -314,7 +351,7 @@ extension StreamPointer {
         if let watch {
             RLFileDescriptorInvalidate(watch)
             RLRelease(UnsafeRawPointer(watch))
-            if pointee.closes { linux_close(pointee.descriptor) }
+            closeDescriptors()
         }
         if let target { endForwarding(to: target) }
         if let heldFeeder { resume(feeder: heldFeeder) }
@@ -322,6 +359,18 @@ extension StreamPointer {
         tellCancelled(handle)
         if hadFilter, let release = pointee.filter.release { release(pointee.filter.info) }
         if let handle, dropHolder() { RLRelease(UnsafeRawPointer(handle)) }
+    }
+
+    /// Closes the descriptors that the stream owns, or lets the program's block again. The stream is closed.
+    private func closeDescriptors() {
+        if pointee.terminal >= 0 {
+            linux_close(pointee.descriptor)
+            if pointee.closes { linux_close(pointee.terminal) }
+        } else if pointee.closes {
+            linux_close(pointee.descriptor)
+        } else if let process = pointee.nonblockingIn, process.isCurrent {
+            linux_remove_nonblocking(pointee.descriptor)
+        }
     }
 
     /// Retains the handle, unless it was freed because the client had released it too often. Any thread that has a reference.
