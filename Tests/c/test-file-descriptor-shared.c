@@ -323,11 +323,15 @@ END_TEST
 START_TEST(a_descriptor_that_cannot_be_polled_is_reported_once)
 {
     struct port port = {.name = "a"};
-    port_open(&port, open("/", O_PATH | O_CLOEXEC), READ);
+    int fd = open("/", O_PATH | O_CLOEXEC);
+    port_open(&port, fd, READ);
     ck_assert_int_le(passes_while_idle(), 3);
     poll_once();
-    assert_misuse("RLRunLoop", "source",
-                  "its descriptor can no longer be watched; it may have been closed before the source was invalidated");
+    char line[128];
+    snprintf(line, sizeof line,
+             "its descriptor %d can no longer be watched; it may have been closed before the source was invalidated",
+             fd);
+    assert_misuse("RLRunLoop", "source", line);
     ck_assert_int_eq(port.calls, 0);
     port_drop(&port);
 }

@@ -46,9 +46,15 @@ extension RunLoopPointer {
     /// reports that. Sources that are added from here on refer to the new file. The caller holds the lock.
     private func hasLostFile(_ index: Int) -> Bool {
         if !pointee.poller.hasLostFile(index) { return false }
-        noteWatchTrouble(WatchTrouble.lost)
+        noteLost(index)
         advanceGenerationIfSilent(index)
         return true
+    }
+
+    /// Has the next pass report that the file of a watch was closed. The caller holds the lock.
+    private func noteLost(_ index: Int) {
+        pointee.lostDescriptor = pointee.poller[index].fd
+        noteWatchTrouble(WatchTrouble.lost)
     }
 
     /// Whether the source's descriptor turned out not to be open. A negative number stands for no descriptor. Any thread.
@@ -129,7 +135,7 @@ extension RunLoopPointer {
     @inline(never)
     private func listen(_ index: Int) {
         if !pointee.poller.listen(index) { scheduleRetry() }
-        if pointee.poller[index].state == .broken { noteWatchTrouble(WatchTrouble.lost) }
+        if pointee.poller[index].state == .broken { noteLost(index) }
         advanceGenerationIfSilent(index)
     }
 
@@ -252,13 +258,14 @@ extension RunLoopPointer {
             done |= WatchTrouble.failed
         }
         let hasLost = hasWatchTrouble(WatchTrouble.lost)
+        let descriptor = Int(pointee.lostDescriptor)
         clearWatchTrouble(done)
         unlock()
         if hasLost {
             preservingSystemError {
                 Misuse.report(
-                    "RLRunLoop", "source",
-                    "its descriptor can no longer be watched; it may have been closed before the source was invalidated")
+                    "RLRunLoop", "source", "its descriptor", descriptor,
+                    "can no longer be watched; it may have been closed before the source was invalidated")
             }
         }
     }

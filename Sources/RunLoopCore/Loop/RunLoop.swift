@@ -63,6 +63,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var orderedRegistrations = 0
     /// Whether the current mode may be interested in more events than are registered with epoll.
     var mustRevisitWatches = false
+    /// A descriptor whose watch is the reason for `WatchTrouble.lost`: the last one.
+    var lostDescriptor: Int32 = -1
     /// When to retry watches that could not be registered; `never` if there are none. In the past while a host waits: see
     /// `Guest.retryDeadline`.
     var retryDeadline = Instant.never

@@ -61,6 +61,18 @@ enum Misuse {
         }
     }
 
+    /// Reports a mistake as `runloop: FUNCTION: PARAMETER: SUBJECT NUMBER PROBLEM`. Sets errno, and may abort: see `deliver`.
+    static func report(_ function: Name, _ parameter: Name, _ subject: Name, _ number: Int, _ problem: Name) {
+        TextBuffer.build { text in
+            begin(&text, function, parameter)
+            text.append(subject)
+            text.append(" ", decimal: number)
+            text.append(" ")
+            text.append(problem)
+            deliver(&text)
+        }
+    }
+
     /// Reports a mistake of another process as `runloop: SUBJECT: PARAMETER NUMBER PROBLEM`. Never aborts, since this process cannot
     /// prevent such mistakes. Preserves errno.
     static func warn(_ subject: Name, _ parameter: Name, _ number: Int, _ problem: Name) {
