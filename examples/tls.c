@@ -45,7 +45,7 @@ static void serve(RLStreamRef stream, const RLStreamEvent *event, void *info)
         RLStreamWrite(stream, "and a good day to you\n", 22);
         RLStreamShutdown(stream); /* sends the closing alert once that is written */
     } else if (event->type == kRLStreamEventErrorOccurred) {
-        printf("the server is refused: %d\n", event->result == kRLStreamRefused);
+        printf("the server fails: %s\n", RLStreamResultGetText(event->result, event->error));
         RLStreamClose(stream);
     } else if (event->type == kRLStreamEventEndEncountered) {
         RLStreamClose(stream);
@@ -64,7 +64,7 @@ static void call(RLStreamRef stream, const RLStreamEvent *event, void *info)
         *answered = 1;
         break;
     case kRLStreamEventErrorOccurred:
-        printf("the client does not trust it: %d\n", event->result == kRLStreamNotTrusted);
+        printf("the client fails: %s\n", RLStreamResultGetText(event->result, event->error));
         RLStreamClose(stream);
         break;
     default: /* end-of-stream, announced by the server: nothing was truncated */

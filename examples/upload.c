@@ -18,8 +18,8 @@ static void take(RLStreamRef stream, const RLStreamEvent *event, void *info)
 
 static void sent(RLStreamRef stream, RLStreamResult result, int error, void *info)
 {
-    (void)error, (void)info;
-    printf("everything was written%s\n", result == kRLStreamSuccess ? "" : ", or never will be");
+    (void)info;
+    printf("writing has ended: %s\n", RLStreamResultGetText(result, error));
     RLStreamResumeReading(stream); /* to receive the answer */
 }
 

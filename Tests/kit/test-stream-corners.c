@@ -2,6 +2,7 @@
  * ended. */
 #include "stream-filter.h"
 
+#include <netdb.h>
 #include <netinet/in.h>
 
 static struct spy spy;
@@ -364,6 +365,25 @@ START_TEST(the_child_of_a_fork_can_free_a_stream_from_any_thread)
 }
 END_TEST
 
+START_TEST(each_result_has_a_text)
+{
+    ck_assert_str_eq(RLStreamResultGetText(kRLStreamFailed, ECONNREFUSED), "Connection refused");
+    ck_assert_str_eq(RLStreamResultGetText(kRLStreamFailed, 4711), "unknown error");
+    ck_assert_str_eq(RLStreamResultGetText(kRLStreamFailed, -2), "unknown error");
+    ck_assert_str_eq(RLStreamResultGetText(kRLStreamNotFound, EAI_NONAME), gai_strerror(EAI_NONAME));
+    const char *unknown = RLStreamResultGetText(-1, 0);
+    ck_assert_str_eq(unknown, "unknown result");
+    ck_assert_str_eq(RLStreamResultGetText(kRLStreamNotFound + 1, EPIPE), unknown);
+    for (RLStreamResult result = kRLStreamSuccess; result <= kRLStreamNotFound; result++) {
+        const char *text = RLStreamResultGetText(result, EPROTO);
+        ck_assert_str_ne(text, unknown);
+        ck_assert_ptr_eq(text, RLStreamResultGetText(result, EPROTO));
+        for (RLStreamResult other = 0; other < result; other++)
+            ck_assert_str_ne(text, RLStreamResultGetText(other, EPROTO));
+    }
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("stream corners");
@@ -382,5 +402,6 @@ Suite *suite_under_test(void)
     tcase_add_test(all, a_shutdown_waits_until_the_filter_is_open);
     tcase_add_test(all, a_stream_connected_at_once_opens_with_its_filter);
     tcase_add_test(all, the_child_of_a_fork_can_free_a_stream_from_any_thread);
+    tcase_add_test(all, each_result_has_a_text);
     return suite;
 }

@@ -98,8 +98,15 @@ enum {
     kRLStreamTruncated = 4,  /**< The stream ended where it must not: a filter's peer was cut off (EPROTO). */
     kRLStreamRefused = 5,    /**< A filter and its peer could not agree: a failed handshake (EPROTO). */
     kRLStreamNotTrusted = 6, /**< A filter does not trust its peer: an invalid certificate (EPROTO). */
-    kRLStreamNotFound = 7    /**< The host or the service is unknown: `error` is for gai_strerror(). */
+    kRLStreamNotFound = 7    /**< The host or the service is unknown: `error` is that of getaddrinfo(). */
 };
+
+/** Returns a text for an outcome, such as "Connection refused" or "Name or service not known", for human readers. It is
+ *  never NULL; an unknown number has a text that says so.
+ *  @param result  a value of RLStreamResult, or any other number.
+ *  @param error   the error number that came with it.
+ *  Ownership: a constant; do not free it. */
+RL_EXPORT const char *RLStreamResultGetText(RLStreamResult result, int error);
 
 /** The type of an event: one of the constants below. The values are those of CFStream. */
 typedef RLOptionFlags RLStreamEventType;

@@ -138,6 +138,10 @@ static inline long linux_stream_write(int fd, int is_socket, struct iovec *parts
     return syscall(SYS_sendmsg, fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
+/* Returns the text for an error number, a constant; NULL if the number is unknown. In C because strerrordesc_np() is
+   declared for _GNU_SOURCE only. */
+static inline const char *linux_describe_error(int error) { return strerrordesc_np(error); }
+
 /* Finds bytes in other bytes; NULL if there are none. In C because memmem() is declared for _GNU_SOURCE only. */
 static inline const void *linux_find(const void *bytes, long count, const void *wanted, long length)
 {

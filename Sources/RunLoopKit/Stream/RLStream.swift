@@ -30,6 +30,24 @@ private func areThere(_ bytes: UnsafeRawPointer?, _ length: Int, _ function: Nam
 }
 
 @implementation @c
+public func RLStreamResultGetText(_ result: RLStreamResult, _ error: Int32) -> UnsafePointer<CChar>! {
+    if result == RLStreamResult(kRLStreamNotFound) { return gai_strerror(error) }
+    if result == RLStreamResult(kRLStreamFailed), let text = linux_describe_error(error) { return text }
+    let text: StaticString =
+        switch Int(result) {
+        case kRLStreamSuccess: "success"
+        case kRLStreamTooLong: "chunk too long"
+        case kRLStreamCancelled: "the stream was closed"
+        case kRLStreamTruncated: "the stream was cut off"
+        case kRLStreamRefused: "the peers could not agree"
+        case kRLStreamNotTrusted: "the peer is not trusted"
+        case kRLStreamFailed: "unknown error"
+        default: "unknown result"
+        }
+    return UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
+}
+
+@implementation @c
 public func RLStreamCreate(
     _ allocator: OpaquePointer?, _ descriptor: Int32, _ closeOnInvalidate: UInt8, _ callout: RLStreamCallBack?,
     _ context: UnsafePointer<RLStreamContext>?
