@@ -195,16 +195,15 @@ extension MessagePortPointer {
     @inline(__always)
     private func endSending(_ pending: PendingRequestPointer, _ sent: RequestResult) -> RequestResult {
         let connection = pending.pointee.connection
-        let isDue = pending.pointee.sending == .isDue
         pending.pointee.connection = nil
-        pending.pointee.sending = .hasEnded
         // A callback may have released the port: the request keeps it alive, and then the connection does.
         if sent != .success, pending.withdraw() {
             pending.finish()
             if sent == .isInvalid { base.invalidate(thenRelease: { connection?.release() }) } else { connection?.release() }
             return sent
         }
-        if isDue { locked { pending.pointee.replySource.signalAndWakeLocked() } }
+        // A run of the loop may have consumed the signal meanwhile, and left the request.
+        if pending.pointee.isCompleted { locked { pending.pointee.replySource.signalAndWakeLocked() } }
         connection?.release()
         return .success
     }

@@ -20,11 +20,6 @@ enum RequestResult: Int32 {
 struct PendingRequest: Linked, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
-    /// State of sending a request that has a callback. Sending may call user code that runs the loop. If the request is completed by then,
-    /// the loop must not call the callback, which would free the request while its sender uses it; it notes `isDue` instead. A request
-    /// with which a thread waits is never called back, so it stays under way.
-    enum Sending { case hasEnded, isUnderWay, isDue }
-
     /// Unique among the requests of the port. The reply repeats it.
     var id: UInt32 = 0
     /// The loop and the mode in which the reply is delivered.
@@ -39,10 +34,9 @@ struct PendingRequest: Linked, ~Copyable {
     /// Fires if no reply arrives in time; nil if a thread waits, or if there is no deadline. Retained.
     var timer: TimerPointer?
     /// The connection by which the request is sent. Retained, since another thread may invalidate the port meanwhile. nil once a request
-    /// with a callback was sent.
+    /// with a callback was sent; until then the loop does not call the callback, which would free the request while its sender uses it:
+    /// sending may call user code that runs the loop. Loop thread only.
     var connection: ConnectionPointer?
-    /// Loop thread only.
-    var sending = Sending.isUnderWay
     var previous: PendingRequestPointer?
     var following: PendingRequestPointer?
 
@@ -154,7 +148,7 @@ extension PendingRequestPointer {
     func timeOut() {
         let isDue = port.locked { () -> Bool in
             if pointee.isCompleted { return false }
-            if pointee.sending == .hasEnded {
+            if pointee.connection == nil {
                 port.remove(self)
                 port.base.countCall()
                 return true

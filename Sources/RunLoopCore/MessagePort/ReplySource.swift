@@ -139,15 +139,10 @@ extension ReplySourcePointer {
         while let pending = port.locked({ takeCompleted() }) { pending.callBack() }
     }
 
-    /// Removes the first completed request that is not still being sent from `completed`, and counts the call of its callback. Marks
-    /// requests that are still being sent as due. The caller holds the port's mutex.
+    /// Removes the first completed request that is not being sent from `completed`, and counts the call of its callback. The caller holds
+    /// the port's mutex.
     private func takeCompleted() -> PendingRequestPointer? {
-        var next = pointee.completed.first
-        while let pending = next, pending.pointee.sending != .hasEnded {
-            pending.pointee.sending = .isDue
-            next = pending.pointee.following
-        }
-        guard let pending = next else { return nil }
+        guard let pending = pointee.completed.first?.first(where: { $0.pointee.connection == nil }) else { return nil }
         pointee.completed.remove(pending)
         pointee.port.base.countCall()
         return pending
