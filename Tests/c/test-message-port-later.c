@@ -267,6 +267,52 @@ START_TEST(timers_created_by_the_reply_callback_stay_valid)
 }
 END_TEST
 
+/* -- A callback that runs inside the callback of another port ------------------------------------------------------------ */
+static struct server outer, inner;
+static RLMessagePortRef to_inner;
+
+static void answer_and_release(RLMessagePortRequestRef request, const char *text)
+{
+    RLDataRef data = text_data(text);
+    require(RLMessagePortRequestReply(request, data));
+    RLRelease(data);
+    RLRelease(request);
+}
+
+static RLDataRef answer_both(RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    require(local == inner.port);
+    answer_and_release(RLMessagePortCopyRequest(inner.port), "inner");
+    answer_and_release(RLMessagePortCopyRequest(outer.port), "outer");
+    return NULL;
+}
+
+static RLDataRef ask_inner(UNUSED RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    RLDataRef reply = NULL;
+    require(ask(to_inner, id, "", 20, MODE, &reply) == kRLMessagePortSuccess && is_text(reply, "inner"));
+    RLRelease(reply);
+    require(take_diagnostics() == 0 && RLMessagePortCopyRequest(inner.port) == NULL && take_diagnostics() == 1);
+    return NULL;
+}
+
+START_TEST(a_callback_can_take_over_the_request_of_an_outer_callback)
+{
+    RLDataRef reply = NULL;
+    serve(&outer, RLSTR("com.example.outer"), ask_inner, NULL);
+    serve(&inner, RLSTR("com.example.inner"), answer_both, NULL);
+    RLMessagePortRef to_outer = RLMessagePortCreateRemote(NULL, RLSTR("com.example.outer"));
+    to_inner = RLMessagePortCreateRemote(NULL, RLSTR("com.example.inner"));
+    ck_assert_int_eq(ask(to_outer, 1, "", 20, MODE, &reply), kRLMessagePortSuccess);
+    ck_assert(is_text(reply, "outer"));
+    RLRelease(reply);
+    RLRelease(to_inner);
+    RLRelease(to_outer);
+    end_server(&inner);
+    end_server(&outer);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-later");
@@ -286,5 +332,6 @@ Suite *suite_under_test(void)
     }
     tcase_add_test(local, another_thread_may_answer_a_request);
     tcase_add_test(local, a_second_answer_is_reported_as_misuse);
+    tcase_add_test(local, a_callback_can_take_over_the_request_of_an_outer_callback);
     return suite;
 }

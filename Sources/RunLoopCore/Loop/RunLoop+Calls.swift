@@ -139,6 +139,9 @@ extension RunLoopPointer {
 extension CleanupHandler {
     /// Runs the handler. Call without a lock held. May call user code.
     func run() { function(object, part, info) }
+
+    /// Whether the handler calls `other`. O(1).
+    func calls(_ other: @escaping Function) -> Bool { unsafeBitCast(function, to: UInt.self) == unsafeBitCast(other, to: UInt.self) }
 }
 
 /// What the calling thread owns while it calls a source's `schedule`, `cancel`, `equal` or `hash`. Cleanup handlers release it if the

@@ -135,6 +135,8 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     var notifyingObservers = PlainList<ObserverCall>()
     /// The handlers to run if the thread exits inside a client's callback, outermost first. Loop thread only.
     var cleanupHandlers = PlainList<CleanupHandler>()
+    /// The innermost request that a message port's callback is handling; its type belongs to a higher room. nil outside of such callbacks.
+    var requestInCallback: UnsafeMutableRawPointer?
     /// Scratch memory for `TimerQueue.restoreDeadlines`. Guarded by the lock.
     var displaced = PlainList<TimerQueue.Position>()
     /// The objects passed to RLAutorelease that are still to be released, those of outer activations first. Loop thread only. It grows with

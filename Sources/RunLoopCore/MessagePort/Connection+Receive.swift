@@ -92,7 +92,7 @@ extension ConnectionPointer {
             }
             return false
         }
-        pointee.port.handle(request)
+        pointee.port.handle(request, on: RunLoopPointer(reception.threadContext))
         return true
     }
 

@@ -62,7 +62,7 @@ extension MessagePortPointer {
         var count = 0
         while let queued = queue.takeNext(portSource, inStream: count > 1) {
             count += 1
-            handle(RequestPointer(queued))
+            handle(RequestPointer(queued), on: loop)
             guard let source = portSource.pointee.source, loop.mayContinue(source) else { break }
         }
         if count == 0 { loop.pointee.performedNothing = true }
@@ -70,8 +70,8 @@ extension MessagePortPointer {
 
     /// Calls the port's callback with a request, and releases the request. The result is sent as the reply, unless the callback has taken
     /// the request over. Loop thread only; call without a lock held.
-    func handle(_ request: RequestPointer) {
-        guard let callout = pointee.callout, base.beginCall({ addInProgress(request) }) else {
+    func handle(_ request: RequestPointer, on loop: RunLoopPointer) {
+        guard let callout = pointee.callout, base.beginCall() else {
             // The port has just become invalid. The connection is closed first, so that the sender learns this, rather than that there is
             // no reply.
             request.pointee.connection.close()
@@ -81,49 +81,34 @@ extension MessagePortPointer {
         // Constant while the call is under way.
         let context = pointee.base.context
         let info = context.retain == nil ? context.info : context.retained()
-        let loop = RunLoopPointer(request.pointee.threadContext.unsafelyUnwrapped)
-        let level = loop.pushCleanup(
-            CleanupHandler(function: { abandonRequest($0, $1, $2) }, object: self, part: request, info: info))
+        request.pointee.outer = loop.pointee.requestInCallback.map { RequestPointer($0) }
+        loop.pointee.requestInCallback = UnsafeMutableRawPointer(request)
+        let level = loop.pushCleanup(CleanupHandler(function: abandonRequest, object: self, part: request, info: info))
         if Probe.isSet { request.report(.received, .messagePort) }
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
             handle, request.pointee.messageID, request.pointee.data.handle, info, callout)
         loop.popCleanup(level)
+        loop.pointee.requestInCallback = UnsafeMutableRawPointer(request.pointee.outer)
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "return value") }
         if !request.pointee.isTaken { _ = request.reply(reply) }
         reply?.release()
-        base.endCall { removeInProgress(request) }
+        base.endCall()
         _ = request.release()
     }
 
-    /// Adds a request to `requestsInProgress`, for the calling thread. The caller holds the mutex.
-    private func addInProgress(_ request: RequestPointer) {
-        request.pointee.threadContext = ThreadContextPointer.current
-        request.pointee.outer = pointee.requestsInProgress
-        pointee.requestsInProgress = request
-    }
-
-    /// The request that the port's callback is handling on the calling thread; nil outside of that callback. Any thread; call without the
-    /// mutex held.
+    /// The request that the port's callback is handling on the calling thread; nil outside of that callback. Any thread.
     var currentRequest: RequestPointer? {
-        locked {
-            var next = pointee.requestsInProgress
-            while let request = next, request.pointee.threadContext != ThreadContextPointer.current { next = request.pointee.outer }
-            return next
-        }
+        var next = ThreadContextPointer.current.flatMap { RunLoopPointer($0).pointee.requestInCallback }.map { RequestPointer($0) }
+        while let request = next, request.pointee.connection.pointee.port != self { next = request.pointee.outer }
+        return next
     }
 
-    /// Removes a request from `requestsInProgress`. The caller holds the mutex.
-    func removeInProgress(_ request: RequestPointer) {
-        if pointee.requestsInProgress == request {
-            pointee.requestsInProgress = request.pointee.outer
-            return
-        }
-        var next = pointee.requestsInProgress
-        while let other = next {
-            if other.pointee.outer == request { other.pointee.outer = request.pointee.outer }
-            next = other.pointee.outer
+    /// In the child of a fork(): releases the requests that callbacks were handling on threads that do not exist here.
+    func releaseAbandonedRequests() {
+        while let cleanup = Registry.takeAbandonedCleanup(of: self) {
+            if let request = cleanup.part, cleanup.calls(abandonRequest) { _ = RequestPointer(request).release() }
         }
     }
 }
@@ -132,10 +117,10 @@ extension MessagePortPointer {
 /// taken over.
 private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) {
     let port = MessagePortPointer(port)
-    let request: RequestPointer = Handle.storage(UnsafeRawPointer(request.unsafelyUnwrapped))
+    let request = RequestPointer(request.unsafelyUnwrapped)
     let context = port.base.context
     if context.retain != nil { context.released(info) }
-    port.base.endCall { port.removeInProgress(request) }
+    port.base.endCall()
     _ = request.release()
 }
 

@@ -31,8 +31,6 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     var claim = NameServer.Claim.none
     /// Of the connections that wait for memory, the one that polls for it.
     var memoryPoller: ConnectionPointer?
-    /// The requests that the port's callback is handling, on all threads and in nested runs, the latest first.
-    var requestsInProgress: RequestPointer?
 
     // Remote ports.
     /// The connection to the local port; nil once this port is invalid. Retained.
@@ -143,13 +141,7 @@ extension MessagePortPointer {
     /// Invalidates the port, after all ports have been reset.
     private func endInChild() {
         // Before the connections are closed, since such a request does not retain its connection.
-        var next = pointee.requestsInProgress
-        while let request = next {
-            next = request.pointee.outer
-            if request.pointee.threadContext == ThreadContextPointer.current { continue }
-            removeInProgress(request)
-            _ = request.release()
-        }
+        releaseAbandonedRequests()
         queue.close()
         close()
         base.endCall()

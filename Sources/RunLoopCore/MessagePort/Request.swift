@@ -26,8 +26,7 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     /// The request was taken over, so the result of the port's callback is not its answer, and the program has a handle. Written only by the
     /// thread of that callback, before the program has the handle.
     var isTaken = false
-    /// The thread that handles the request, and the next older one of the requests that the port is handling. Guarded by the port's mutex.
-    var threadContext: ThreadContextPointer?
+    /// The next outer request that a callback is handling on the same thread, which alone touches this.
     var outer: RequestPointer?
     // Guarded by the connection's mutex: what to call if the sender goes away, and the links of the list of requests with such a callback,
     // in which the request is if it has one.
@@ -60,8 +59,11 @@ extension RequestPointer {
         return request
     }
 
+    /// The request at an address.
+    init(_ request: UnsafeMutableRawPointer) { self = request.assumingMemoryBound(to: RequestStorage.self) }
+
     /// The request that is an entry of a port's queue.
-    init(_ queued: QueuedMessage) { self = queued.content.unsafelyUnwrapped.assumingMemoryBound(to: RequestStorage.self) }
+    init(_ queued: QueuedMessage) { self.init(queued.content.unsafelyUnwrapped) }
 
     /// Answers the request with `data`, which is retained as long as necessary. Returns false if the request was answered before. Any
     /// thread; call without a lock held. May call user code if the connection ends.

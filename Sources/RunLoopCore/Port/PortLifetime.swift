@@ -49,16 +49,13 @@ extension PortHeaderPointer {
 
     // MARK: calls
 
-    /// Counts a call of one of the port's callbacks, until `endCall`, and runs `record` under the mutex. Returns false, and does neither, if
-    /// the port is invalid. Any thread that has a reference of either kind; call without the mutex held.
+    /// Counts a call of one of the port's callbacks, until `endCall`. Returns false if the port is invalid. Any thread that has a reference
+    /// of either kind; call without the mutex held.
     @inline(__always)
-    func beginCall(_ record: () -> Void = {}) -> Bool {
+    func beginCall() -> Bool {
         pointee.mutex.lock()
         let isValid = pointee.isValid
-        if isValid {
-            pointee.runningCalls += 1
-            record()
-        }
+        if isValid { pointee.runningCalls += 1 }
         pointee.mutex.unlock()
         return isValid
     }
@@ -69,12 +66,11 @@ extension PortHeaderPointer {
         _ = updateIsKept()
     }
 
-    /// Ends the call of one of the port's callbacks, and runs `record` under the mutex. The last one to end after the port was invalidated
-    /// releases the info, and the port if the program has no references to it. Any thread; call without a lock held. May call user code.
+    /// Ends the call of one of the port's callbacks. The last one to end after the port was invalidated releases the info, and the port if
+    /// the program has no references to it. Any thread; call without a lock held. May call user code.
     @inline(never)
-    func endCall(_ record: () -> Void = {}) {
+    func endCall() {
         pointee.mutex.lock()
-        record()
         // In the child of a fork(), some calls were not counted.
         if pointee.runningCalls > 0 { pointee.runningCalls -= 1 }
         // A valid port is kept by the program's references.
