@@ -71,8 +71,8 @@ extension ConnectionPointer {
     /// user code.
     @inline(__always)
     private func receiveRequest(_ reception: inout Reception) -> Bool {
-        reception.packet = ReceivedPacket()
-        if !takeAhead(&reception) && !receive(&reception) || reception.packet.ending != .none { return end(reception.packet) }
+        let progress = takeAhead(&reception) ?? receive(&reception)
+        if progress != .complete { return end(progress) }
         let packet = reception.packet
         if packet.frame.kind == .hello {
             SilentClients.remove(self)
@@ -100,30 +100,45 @@ extension ConnectionPointer {
     /// only; call without a lock held. May call user code if the connection ends.
     func receiveReply(on loop: RunLoopPointer) -> Bool {
         var reception = Reception(threadContext: loop.threadContext)
-        if !receive(&reception) { return end(reception.packet) }
+        let progress = receive(&reception)
+        if progress != .complete { return end(progress) }
         let packet = reception.packet
         let hasPayload = packet.data != nil || packet.frame.payloadLocation == .absent
         let result: RequestResult = packet.frame.kind == .reply && hasPayload ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
 
-    /// Receives the next ring entry or packet, or pieces of a large payload until it is complete or the budget is used up. Returns false if
-    /// nothing is complete yet, or if nothing will follow for the reason in `reception.packet.ending`. Any thread; call without a lock held.
-    /// Calls no user code.
-    func receive(_ reception: inout Reception) -> Bool {
+    /// What an attempt to receive has brought.
+    enum Progress {
+        /// A frame with its whole payload.
+        case complete
+        /// A part of a large payload.
+        case part
+        /// Nothing that concerns the caller of `receive`.
+        case nothing
+        /// The next piece has to stay in the socket, because other payloads hold the memory.
+        case full
+        /// The peer has closed the connection.
+        case closed
+        /// The peer has violated the protocol.
+        case violation
+    }
+
+    /// Receives the next ring entry or packet into `reception.packet`, or pieces of a large payload until it is complete or the budget is
+    /// used up. Any thread; call without a lock held. Calls no user code.
+    func receive(_ reception: inout Reception) -> Progress {
         // Other threads may send between two pieces.
         while true {
-            guard let buffer = DataPointer.receivingMemory(reception.threadContext) else { return false }
+            guard let buffer = DataPointer.receivingMemory(reception.threadContext) else { return .nothing }
             var passed: Int32 = -1
             pointee.mutex.lock()
             let progress = mayReceive(reception.isAhead) ? takeNext(buffer, &passed, &reception) : .nothing
             pointee.mutex.unlock()
-            if progress == .complete { return true }
             if passed >= 0 {
-                // Either the file of a ring, which has been mapped, or a descriptor that the peer must not send.
-                if reception.packet.ending == .none { Descriptor.close(passed) } else { PacketSocket.closeApart(passed) }
+                // Either a descriptor that the peer must not send, or the file of a ring, which has been mapped.
+                if progress == .violation { PacketSocket.closeApart(passed) } else { Descriptor.close(passed) }
             }
-            if progress == .nothing || reception.budget <= 0 { return false }
+            if progress != .part || reception.budget <= 0 { return progress }
             let frame = reception.packet.frame
             if pointee.role == .client && frame.payloadLocation == .pieces && !pointee.port.isAwaiting(frame.id) {
                 locked { pointee.incoming.skip(frame.id) }
@@ -131,19 +146,13 @@ extension ConnectionPointer {
         }
     }
 
-    /// What `takeNext` took: nothing that concerns the caller of `receive`, a part of a large payload, or a frame with its whole payload.
-    enum Progress { case nothing, part, complete }
-
     /// Takes one packet, which may be a piece, or one ring entry. The caller holds the mutex.
     @inline(__always)
     private func takeNext(_ buffer: UnsafeMutableRawPointer, _ passed: inout Int32, _ reception: inout Reception) -> Progress {
         var room: UnsafeMutableRawBufferPointer?
         var size = Frame.headSize
         if pointee.incoming.isUnderWay {
-            if has(.waitsForMemory) || !pointee.incoming.makeRoom() {
-                reception.packet.ending = .full
-                return .nothing
-            }
+            if has(.waitsForMemory) || !pointee.incoming.makeRoom() { return .full }
             room = pointee.incoming.room
         } else {
             if pointee.role == .server && pointee.ring.isOpen, let progress = takeFromRing(buffer, &reception) { return progress }
@@ -151,27 +160,20 @@ extension ConnectionPointer {
         }
         let received = PacketSocket.receive(pointee.fd, buffer, size, room, acceptsDescriptors: pointee.acceptsDescriptors)
         passed = received.passed
-        guard received.kind == .packet else {
-            if received.kind == .end { reception.packet.ending = .closed }
-            return .nothing
-        }
+        guard received.kind == .packet else { return received.kind == .end ? .closed : .nothing }
         let head = buffer.load(as: Frame.Head.self)
         // A packet that is shorter than a header leaves older bytes in the buffer, so `parse` tests the size first.
         guard let frame = Frame.parse(head, size: received.size, hasFile: received.hasFile, receiver: receiver),
             noteReceived(frame, passed)
-        else {
-            reception.packet.ending = .violation
-            return .nothing
-        }
-        reception.packet.frame = frame
+        else { return .violation }
+        reception.packet = ReceivedPacket(frame: frame)
         switch frame.payloadLocation {
         case .absent: return frame.kind == .reply || frame.kind == .dropped ? .complete : .nothing
         case .inline where frame.kind == .piece:
             // A small piece costs a system call, too.
             reception.budget -= Swift.max(frame.length, 4096)
             guard pointee.incoming.isComplete, let (frame, data) = pointee.incoming.finish() else { return .part }
-            reception.packet.frame = frame
-            reception.packet.data = data
+            reception.packet = ReceivedPacket(frame: frame, data: data)
             return .complete
         case .inline:
             reception.packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, reception.threadContext)
@@ -194,13 +196,13 @@ extension ConnectionPointer {
     /// What this end of the connection may receive, for `Frame.parse`. The caller holds the mutex.
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }
 
-    /// Acts on `packet.ending`: ends the connection after `closed` and `violation`, waits for memory after `full`. Always returns false,
-    /// for callers to return. Call without a lock held; may call user code.
+    /// Ends the connection after `closed` and `violation`, waits for memory after `full`. Always returns false, for callers to return. Call
+    /// without a lock held; may call user code.
     @inline(never)
-    private func end(_ packet: ReceivedPacket) -> Bool {
-        if packet.ending == .closed { handlePeerClosed() }
-        if packet.ending == .full { waitForMemory() }
-        if packet.ending == .violation { disconnect(because: "was disconnected because it sent an invalid packet") }
+    private func end(_ progress: Progress) -> Bool {
+        if progress == .closed { handlePeerClosed() }
+        if progress == .full { waitForMemory() }
+        if progress == .violation { disconnect(because: "was disconnected because it sent an invalid packet") }
         return false
     }
 

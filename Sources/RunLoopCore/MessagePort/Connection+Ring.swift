@@ -142,12 +142,11 @@ extension ConnectionPointer {
         }
         switch taken {
         case .nothing, .tooEarly: return nil
-        case .invalid:
-            reception.packet.ending = .violation
-            return .nothing
+        case .invalid: return .violation
         case .entry(let message, let length):
-            reception.packet.frame = Frame(kind: .request, payloadLocation: .inline, messageID: message, length: length)
-            reception.packet.data = DataPointer.createReceived(buffer, count: length, reception.threadContext)
+            reception.packet = ReceivedPacket(
+                frame: Frame(kind: .request, payloadLocation: .inline, messageID: message, length: length),
+                data: DataPointer.createReceived(buffer, count: length, reception.threadContext))
             return .complete
         }
     }

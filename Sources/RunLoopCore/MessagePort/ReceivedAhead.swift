@@ -3,14 +3,11 @@ import Synchronization
 
 /// A packet, or an entry of the ring, that a connection has received.
 struct ReceivedPacket: BitwiseCopyable {
-    /// Why no packet follows: the peer has closed the connection, or violated the protocol. `full`: only for now, because other payloads
-    /// hold the memory.
-    enum Ending: UInt8 { case none, closed, violation, full }
-
     var frame = Frame(kind: .dropped)
     /// The payload, with a reference for the receiver; nil also if there was no memory for it.
     var data: DataPointer?
-    var ending = Ending.none
+    /// In `ReceivedAhead`: the peer has sent something else, which violates the protocol.
+    var isViolation = false
 
     fileprivate var length: Int { data?.pointee.capacity ?? 0 }
 }
@@ -51,7 +48,7 @@ struct ReceivedAhead: ~Copyable {
         // others.
         let isFull = bytes >= PortLimits.bytesAhead || bytes > 0 && Self.allBytes.load(ordering: .relaxed) >= PortLimits.allBytesAhead
         if isBusy || isFull || !packets.reserve(packets.count + 1) { return false }
-        isBusy = isEmpty || packets[packets.count - 1].ending == .none
+        isBusy = isEmpty || !packets[packets.count - 1].isViolation
         return isBusy
     }
 
@@ -106,22 +103,20 @@ extension ConnectionPointer {
     /// Makes the conditions agree with `ahead`. Called after each change of `ahead`. The caller holds the mutex.
     private func noteAheadState() { set([.hasAhead, .receivesAhead], to: pointee.ahead.conditions) }
 
-    /// Takes the oldest packet that was received ahead, and its bytes from the budget. Returns false if there is none, if a reply to the
+    /// Takes the oldest packet that was received ahead, and its bytes from the budget. Returns nil if there is none, if a reply to the
     /// client is queued, or if the client has too many unanswered requests. Any thread; call without the mutex held.
-    func takeAhead(_ reception: inout Reception) -> Bool { has([.hasAhead, .receivesAhead]) && takeFirstAhead(&reception) }
-
-    /// The rest of `takeAhead`.
-    private func takeFirstAhead(_ reception: inout Reception) -> Bool {
+    func takeAhead(_ reception: inout Reception) -> Progress? {
+        if !has([.hasAhead, .receivesAhead]) { return nil }
         let taken = locked { () -> ReceivedPacket? in
             let taken = !has(.isFull) && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil
             noteAheadState()
             return taken
         }
         if !has(.hasAhead) { updateInterest() }
-        guard let taken else { return false }
+        guard let taken else { return nil }
         reception.packet = taken
         reception.budget -= taken.length
-        return true
+        return taken.isViolation ? .violation : .complete
     }
 
     /// Receives what the client has sent, as far as the limits allow, for the loop to deliver; a listener accepts one client instead. Any
@@ -135,18 +130,16 @@ extension ConnectionPointer {
         }
         if has(.hasBacklog) { _ = flush() }
         var reception = Reception(threadContext: threadContext, isAhead: true)
-        var hasMore = !has(.isFull)
-        while hasMore && reception.budget > 0 && beginAhead() {
-            reception.packet = ReceivedPacket()
-            hasMore = receive(&reception)
+        var progress = Progress.complete
+        while progress == .complete && reception.budget > 0 && beginAhead() {
+            progress = receive(&reception)
             reception.budget -= 4096
-            let packet = reception.packet
-            if packet.frame.kind == .hello { SilentClients.remove(self) }
-            if packet.ending == .full { waitForMemory() }
+            if progress == .complete && reception.packet.frame.kind == .hello { SilentClients.remove(self) }
+            if progress == .full { waitForMemory() }
             // The loop will notice the end of the connection itself.
-            let isKept = hasMore || packet.ending == .violation
+            let violation = progress == .violation ? ReceivedPacket(isViolation: true) : nil
             locked {
-                pointee.ahead.finish(isKept ? packet : nil)
+                pointee.ahead.finish(progress == .complete ? reception.packet : violation)
                 if !pointee.isOpen { pointee.ahead.removeAll() }
                 noteAheadState()
             }
