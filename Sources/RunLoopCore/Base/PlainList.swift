@@ -85,6 +85,13 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         count -= 1
     }
 
+    /// Removes the first `number` elements and keeps the order of the others. O(n).
+    mutating func removeFirst(_ number: Int) {
+        if number == 0 { return }
+        memmove(base, base + number, (count - number) * MemoryLayout<Element>.stride)
+        count -= number
+    }
+
     /// Removes the elements from index `newCount` on. Keeps the memory. O(1).
     mutating func truncate(to newCount: Int) { count = newCount }
 

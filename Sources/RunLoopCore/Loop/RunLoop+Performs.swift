@@ -234,12 +234,8 @@ extension RunLoopPointer {
     /// Prepends what is left of a batch to the requests in `held`, which arrived during the batch or were left by a nested run. This needs
     /// no memory: `takeInbox`, by which these requests were moved, has reserved room for all running batches. The caller holds the lock.
     private func putInFront(_ requests: borrowing PlainList<PerformRequest>) {
-        let start = pointee.heldStart
-        if start > 0, let elements = pointee.held.elements {
-            memmove(elements, elements + start, (pointee.held.count - start) * MemoryLayout<PerformRequest>.stride)
-            pointee.held.truncate(to: pointee.held.count - start)
-            pointee.heldStart = 0
-        }
+        pointee.held.removeFirst(pointee.heldStart)
+        pointee.heldStart = 0
         invariant(pointee.held.prepend(requests))
     }
 

@@ -50,10 +50,8 @@ struct SendQueue: ~Copyable {
 
     /// Removes and releases the first `count` frames.
     fileprivate mutating func removeFirst(_ count: Int) {
-        guard count > 0, let elements = frames.elements else { return }
-        for index in 0..<count { elements[index].data?.release() }
-        memmove(elements, elements + count, (frames.count - count) * MemoryLayout<OutgoingFrame>.stride)
-        frames.truncate(to: frames.count - count)
+        for index in 0..<count { frames[index].data?.release() }
+        frames.removeFirst(count)
         ticket &+= UInt32(truncatingIfNeeded: count)
     }
 }
