@@ -95,10 +95,10 @@ extension ConnectionPointer {
         return .gone
     }
 
-    /// Records a frame that went through the socket; at a client, every such frame is a request. The caller holds the mutex.
+    /// Records a frame that went through the socket. The caller holds the mutex.
     @inline(__always)
     func noteSent(_ frame: Frame) {
-        if pointee.role == .server { return }
+        if frame.kind != .request { return }
         if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.id != 0 { pointee.ring.counter = 0 }
     }
 

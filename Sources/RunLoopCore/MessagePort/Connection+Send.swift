@@ -75,16 +75,17 @@ extension ConnectionPointer {
     func send(request frame: Frame, _ data: DataPointer?, _ ticket: inout UInt32?) -> PacketSocket.Sent {
         var outgoing = SendQueue.OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in
+            if outgoing.frame.payloadLocation == .pieces && !pointee.sendQueue.reserve() { return .failed }
             let sent = sendFirstLocked(&outgoing)
             if sent == .done || sent == .gone || !outgoing.isUnderWay { return sent }
             if sent == .failed || !enqueueLocked(outgoing) {
-                pointee.sendQueue.owesAbandoned = true
+                enqueueAbandonedLocked()
                 return .failed
             }
             ticket = pointee.sendQueue.ticket
             return .done
         }
-        if ticket != nil { updateInterest() }
+        if ticket != nil || outcome == .failed { updateInterest() }
         return outcome
     }
 

@@ -3,7 +3,7 @@ import Synchronization
 
 /// Frames that did not fit into the socket buffer. At a server: replies to a client that does not read them, since a server never waits for
 /// a client. While there are any, no further request of that client is handled, so the queue does not grow while the client does not read. At
-/// a client: the rest of one large request.
+/// a client: the rest of one large request, or the notice that it will not follow.
 ///
 /// Guarded by the connection's mutex.
 struct SendQueue: ~Copyable {
@@ -29,8 +29,6 @@ struct SendQueue: ~Copyable {
     /// Whether the socket has room for large payloads, so that the threads at both ends take turns less often.
     var hasLargeBuffer = false
     fileprivate var frames = PlainList<OutgoingFrame>()
-    /// The peer has part of a payload whose rest will not follow, and an `abandoned` frame is still to be sent.
-    var owesAbandoned = false
     /// The number of the frame at the front, modulo 2³². Once this has changed, that frame has left the queue.
     fileprivate(set) var ticket: UInt32 = 0
     /// The peer is gone, and frames have left the queue unsent.
@@ -40,10 +38,10 @@ struct SendQueue: ~Copyable {
     fileprivate static var pollInterval: UInt64 { 2_000_000 }
 
     /// Whether nothing is queued, so that a frame may be sent immediately.
-    var isEmpty: Bool { frames.count == 0 && !owesAbandoned }
+    var isEmpty: Bool { frames.count == 0 }
 
-    /// Whether frames are queued. At a client: a large request is being sent.
-    var hasFrames: Bool { frames.count > 0 }
+    /// Makes sure that a frame can be queued. Returns false if out of memory.
+    mutating func reserve() -> Bool { frames.reserve(frames.count + 1) }
 
     /// Removes and releases all frames, sent or not.
     mutating func removeAll() { removeFirst(frames.count) }
@@ -70,6 +68,9 @@ extension ConnectionPointer {
         set(.hasBacklog, to: .hasBacklog)
         return true
     }
+
+    /// Client: queues the notice that the rest of a payload will not follow. There must be room in the queue. The caller holds the mutex.
+    func enqueueAbandonedLocked() { _ = enqueueLocked(SendQueue.OutgoingFrame(Frame(kind: .abandoned), nil)) }
 
     /// Client: waits until there may be room for a request. Returns false at the deadline. Meanwhile sends what is queued; receives
     /// replies, since a server that has no room for a reply reads no requests; and receives requests for ports of the thread's own loop,
@@ -112,9 +113,9 @@ extension ConnectionPointer {
     /// thread; call without the mutex held.
     private func abandon(_ ticket: UInt32) -> Bool {
         let wasThere = locked { () -> Bool in
-            if pointee.sendQueue.ticket != ticket || !pointee.sendQueue.hasFrames { return false }
+            if pointee.sendQueue.ticket != ticket { return false }
             pointee.sendQueue.removeAll()
-            pointee.sendQueue.owesAbandoned = true
+            enqueueAbandonedLocked()
             return true
         }
         if wasThere { _ = flush() }
@@ -128,10 +129,6 @@ extension ConnectionPointer {
         var outcome = PacketSocket.Sent.done
         var isStuck = false
         locked {
-            if pointee.isOpen && pointee.sendQueue.owesAbandoned {
-                outcome = sendPacketLocked(Frame(kind: .abandoned))
-                if outcome == .done { pointee.sendQueue.owesAbandoned = false }
-            }
             var sent = 0
             var before = -1
             var budget = PortLimits.bytesPerTurn
@@ -145,7 +142,7 @@ extension ConnectionPointer {
             }
             // A client's request stays queued: there may be memory again before its time is up.
             if outcome == .failed && pointee.role == .client { outcome = .full }
-            isStuck = outcome == .full && sent == 0 && (!pointee.sendQueue.hasFrames || pointee.sendQueue.frames[0].sent == before)
+            isStuck = outcome == .full && sent == 0 && pointee.sendQueue.frames[0].sent == before
             pointee.sendQueue.removeFirst(sent)
             // What the peer sent before it went away is still to be read.
             if outcome == .gone {
