@@ -63,7 +63,7 @@ extension MessagePortPointer {
         while let queued = queue.takeNext(portSource, inStream: count > 1) {
             count += 1
             handle(RequestPointer(queued), on: loop)
-            guard let source = portSource.pointee.source, loop.mayContinue(source) else { break }
+            if !loop.mayContinue(portSource.pointee.source) { break }
         }
         if count == 0 { loop.pointee.performedNothing = true }
     }

@@ -88,7 +88,7 @@ extension PortPointer {
                 empty = emptyMessage(portSource, loop.threadContext)
                 loop.updateCleanup(level, part: empty)
             }
-            guard let source = portSource.pointee.source, loop.mayContinue(source) else { break }
+            if !loop.mayContinue(portSource.pointee.source) { break }
         }
         if count > 0 { loop.popCleanup(level) }
         _ = empty?.release()
@@ -99,7 +99,7 @@ extension PortPointer {
     private func emptyMessage(_ portSource: PortSourcePointer, _ threadContext: ThreadContextPointer) -> PortMessagePointer? {
         let message = PortMessagePointer.create(threadContext, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
         if message == nil {
-            portSource.pointee.source?.signal()
+            portSource.pointee.source.signal()
             RunLoopPointer(threadContext).wakeUp()
         }
         return message

@@ -47,8 +47,8 @@ struct PortQueue: ~Copyable {
     /// The value of `taken` that a sender has read last.
     fileprivate var takenSeen: UInt32 = 0
     fileprivate(set) var capacity: UInt32
-    fileprivate var isOpen = true
-    fileprivate var isSignalled = false
+    fileprivate(set) var isOpen = true
+    fileprivate(set) var isSignalled = false
     /// The info of the port's run loop source, if there is one. Not retained, since the source retains the port.
     var portSource: PortSourcePointer?
     private let padding = CacheLine()
@@ -59,7 +59,7 @@ struct PortQueue: ~Copyable {
     /// Index of the oldest entry of `outgoing`.
     fileprivate var next = 0
     /// The receivers' copy of `isOpen`: to read that for each message, they would have to wait for the cache line that senders write.
-    fileprivate var isOpenToReceivers = true
+    fileprivate(set) var isOpenToReceivers = true
 
     /// How many messages were ever taken out, modulo 2³². Written under `receivers`; any thread may read it.
     fileprivate let taken = Atomic<UInt32>(0)
@@ -129,10 +129,6 @@ extension PortQueuePointer {
         return body()
     }
 
-    /// Whether messages may wait in the queue, so that a source that becomes the port's has to be signalled. The caller holds the senders'
-    /// lock.
-    var isSignalled: Bool { pointee.isSignalled }
-
     /// Waits while the queue is full. Returns true if there may be room now, false if there is none and `deadline` has passed. Any thread;
     /// call without a lock of the port held.
     func waitForRoom(until deadline: Instant) -> Bool {
@@ -145,7 +141,7 @@ extension PortQueuePointer {
         pointee.wakeAt.store(
             pointee.sent &- pointee.capacity &+ PortQueue.wakeThreshold(pointee.capacity), ordering: .sequentiallyConsistent)
         let isFull =
-            isOpenLocked && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
+            pointee.isOpen && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
         unlockSenders()
         if !isFull { return true }
         if now >= deadline { return false }
@@ -252,12 +248,6 @@ extension PortQueuePointer {
         defer { unlockReceivers() }
         return takeLocked(inStream: false) {}
     }
-
-    /// Whether the queue still accepts messages. The caller holds the senders' lock.
-    var isOpenLocked: Bool { pointee.isOpen }
-
-    /// Whether receivers may take messages out to deliver them. The caller holds the receivers' lock.
-    var isOpenToReceiversLocked: Bool { pointee.isOpenToReceivers }
 
     /// How many messages wait in the queue. Any thread.
     var count: UInt32 { lockedSenders { pointee.sent &- pointee.taken.load(ordering: .relaxed) } }

@@ -14,11 +14,11 @@ struct PortSource: ~Copyable {
 
     /// The port. The source holds a reference to it, as the program does.
     let port: PortHeaderPointer
+    /// The run loop source, which is freed together with this.
+    let source: SourcePointer
     /// 1 if there was no memory to record an attachment, or to watch a connection in one. The source is then signalled, to try again in the
     /// next pass. Any thread.
     let needsResync = Atomic<UInt32>(0)
-    /// Written once, by `make`, before the queue refers to this `PortSource`.
-    var source: SourcePointer?
     /// Where the source is: senders wake those loops, and connections are watched there. Changed under the queue's `attachmentsMutex` and the
     /// senders' lock, so either is enough to read it.
     var attachments = PlainList<Attachment>()
@@ -34,25 +34,22 @@ extension PortSourcePointer {
 
     /// Creates a source that is not the port's yet, and its info. Returns nil with ENOMEM if out of memory. Any thread that has a context.
     fileprivate static func make(_ port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> PortSourcePointer? {
-        guard let memory = malloc(MemoryLayout<PortSource>.size) else {
-            systemError = ENOMEM
-            return nil
-        }
-        let portSource = memory.bindMemory(to: PortSource.self, capacity: 1)
-        portSource.initialize(to: PortSource(port: port))
+        let memory = malloc(MemoryLayout<PortSource>.size)
         let detail = SourceDetail(
             release: { PortSourcePointer(info: $0).destroy() }, schedule: { updateSource($0, $1, $2) },
             cancel: { updateSource($0, $1, $2) })
-        portSource.pointee.source = SourcePointer.create(
-            threadContext, order: order, info: memory, perform: port.pointee.functions.deliver, getPort: nil, detail)
-        if portSource.pointee.source != nil {
-            port.pointee.object.retain()
-            return portSource
+        guard let memory,
+            let source = SourcePointer.create(
+                threadContext, order: order, info: memory, perform: port.pointee.functions.deliver, getPort: nil, detail)
+        else {
+            free(memory)
+            systemError = ENOMEM
+            return nil
         }
-        portSource.deinitialize(count: 1)
-        free(memory)
-        systemError = ENOMEM
-        return nil
+        port.pointee.object.retain()
+        let portSource = memory.bindMemory(to: PortSource.self, capacity: 1)
+        portSource.initialize(to: PortSource(port: port, source: source))
+        return portSource
     }
 
     /// The release function of the source: frees the info, and releases the port.
@@ -73,10 +70,9 @@ extension PortSourcePointer {
     /// Records whether the source is in a mode of a loop, and makes connections follow it. Called after each change. Two threads may report
     /// their changes in a different order, but the last one to check records what is true. Any thread; call without a lock held.
     fileprivate func update(_ attachment: PortSource.Attachment) {
-        guard let source = pointee.source else { return }
         let queue = pointee.port.queue
         queue.pointee.attachmentsMutex.lock()
-        let isThere = attachment.loop.contains(source, in: attachment.mode)
+        let isThere = attachment.loop.contains(pointee.source, in: attachment.mode)
         queue.lockSenders()
         var removedMode: StringPointer?
         if let index = index(of: attachment) {
@@ -117,9 +113,7 @@ extension PortSourcePointer {
         var number = loop.locked { loop.pointee.modes.count }
         while number > 1 {
             number -= 1
-            if let source = pointee.source, let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }),
-                loop.contains(source, in: name)
-            {
+            if let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }), loop.contains(pointee.source, in: name) {
                 update(PortSource.Attachment(loop: loop, mode: name))
             }
         }
@@ -138,16 +132,18 @@ private func updateSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointe
 extension PortQueuePointer {
     /// `source(order:_:)` of the port that has this queue. Call without a lock held.
     func source(of port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
-        let (known, isOpen) = lockedSenders { (knownSourceLocked, isOpenLocked) }
+        let (known, isOpen) = lockedSenders { (knownSourceLocked, pointee.isOpen) }
         if known != nil || !isOpen { return known }
-        guard let new = PortSourcePointer.make(port, order: order, threadContext), let source = new.pointee.source else { return nil }
+        guard let new = PortSourcePointer.make(port, order: order, threadContext) else { return nil }
+        let source = new.pointee.source
         lockSenders()
         // Another thread may have created a source meanwhile, or invalidated the port.
         let other = knownSourceLocked
-        let isNew = other == nil && isOpenLocked
+        let isNew = other == nil && pointee.isOpen
         if isNew {
             pointee.portSource = new
-            if isSignalled { source.signal() }
+            // Messages may wait in the queue.
+            if pointee.isSignalled { source.signal() }
         }
         unlockSenders()
         if isNew { return source }
@@ -192,8 +188,8 @@ extension PortQueuePointer {
     /// Signals the source. If it is in exactly one loop and mode, returns that loop, so that the caller can wake it after unlocking;
     /// otherwise wakes all its loops. The caller holds the senders' lock, which keeps the source alive.
     fileprivate func signalLocked() -> RunLoopPointer? {
-        guard let portSource = pointee.portSource, let source = portSource.pointee.source else { return nil }
-        source.signal()
+        guard let portSource = pointee.portSource else { return nil }
+        portSource.pointee.source.signal()
         if portSource.pointee.attachments.count == 1 { return portSource.pointee.attachments[0].loop }
         for index in 0..<portSource.pointee.attachments.count { portSource.pointee.attachments[index].loop.wakeUp() }
         return nil
@@ -215,12 +211,11 @@ extension PortQueuePointer {
     @inline(__always)
     func takeNext(_ portSource: PortSourcePointer, inStream: Bool) -> QueuedMessage? {
         lockReceivers()
-        let queued = isOpenToReceiversLocked ? takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source?.takeSignal() } : nil
-        if queued != nil {
-            // If the port has another source by now, that was signalled when it was created (`source(of:)`), and signalling this one is
-            // harmless.
-            if let source = portSource.pointee.source, !source.isSignalled { source.signal() }
-        }
+        let queued =
+            pointee.isOpenToReceivers ? takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source.takeSignal() } : nil
+        // If the port has another source by now, that was signalled when it was created (`source(of:)`), and signalling this one is
+        // harmless.
+        if queued != nil && !portSource.pointee.source.isSignalled { portSource.pointee.source.signal() }
         unlockReceivers()
         wakeSenders()
         return queued
