@@ -35,17 +35,21 @@ extension MessagePortPointer {
     func claimName(_ name: StringPointer) -> Bool {
         guard let claim = try? NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
         guard let connection = ConnectionPointer.make(.listener, claim.listener, self) else {
-            NameServer.release(name, NameServer.Claim(listener: -1, lock: claim.lock))
+            NameServer.release(name, claim.lock)
             systemError = ENOMEM
             return false
         }
-        let old = pointee.claim
-        let oldName = pointee.name
-        oldName?.retain()
-        setName(name, claim)
+        let (oldName, oldLock) = (pointee.name, pointee.nameLock)
+        name.retain()
+        PortRegistry.mutex.locked {
+            locked {
+                pointee.name = name
+                pointee.nameLock = claim.lock
+            }
+        }
         if let oldName {
-            NameServer.release(oldName, old)
-            closeConnections { $0.pointee.role == .listener && $0.pointee.fd == old.listener }
+            NameServer.release(oldName, oldLock)
+            closeConnections { $0.pointee.role == .listener && $0 != connection }
             oldName.release()
         }
         watch(connection)
@@ -56,40 +60,27 @@ extension MessagePortPointer {
     /// Sets whether other users may connect; the caller then calls `closeUnauthorized`. If other users cannot be let in, keeps them out and
     /// returns false with errno. Forbidding always succeeds. Call within `PortRegistry.withNames`.
     func setAllowsOthers(_ allows: Bool) -> Bool {
-        let (name, claim) = locked { () -> (StringPointer?, NameServer.Claim) in
+        let (name, lock) = locked { () -> (StringPointer?, Int32) in
             pointee.allowsOthers = allows
-            return (pointee.name, pointee.claim)
+            return (pointee.name, pointee.nameLock)
         }
         // If the file's mode cannot be restricted, `accepts` still keeps unauthorized users out.
-        if let name, claim.lock >= 0, (try? NameServer.setAccess(to: name, claim, forAll: allows)) == nil, allows {
+        if let name, lock >= 0, (try? NameServer.setAccess(to: name, lock, forAll: allows)) == nil, allows {
             locked { pointee.allowsOthers = false }
             return false
         }
         return true
     }
 
-    /// Sets the name of a local port and takes over its claim. Call within `PortRegistry.withNames`.
-    private func setName(_ name: StringPointer, _ claim: NameServer.Claim) {
-        PortRegistry.mutex.lock()
-        lock()
-        let old = pointee.name
-        name.retain()
-        pointee.name = name
-        pointee.claim = claim
-        unlock()
-        PortRegistry.mutex.unlock()
-        old?.release()
-    }
-
     /// Releases the name of a local port that has become invalid; does nothing for a remote port. Any thread; call without a lock held.
     func releaseName() {
         if pointee.isRemote { return }
         PortRegistry.withNames {
-            let claim = locked { () -> NameServer.Claim in
-                defer { pointee.claim = .none }
-                return pointee.claim
+            let lock = locked { () -> Int32 in
+                defer { pointee.nameLock = -1 }
+                return pointee.nameLock
             }
-            if claim.lock >= 0, let name = pointee.name { NameServer.release(name, claim) }
+            if lock >= 0, let name = pointee.name { NameServer.release(name, lock) }
         }
     }
 

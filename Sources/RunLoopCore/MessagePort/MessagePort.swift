@@ -27,8 +27,8 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     var connections: ConnectionPointer?
 
     // Local ports.
-    /// The listening socket of the name and its locked file.
-    var claim = NameServer.Claim.none
+    /// The file of the name, locked as long as the port has the name; -1 if it has none.
+    var nameLock: Int32 = -1
     /// Of the connections that wait for memory, the one that polls for it.
     var memoryPoller: ConnectionPointer?
 
@@ -133,8 +133,9 @@ extension MessagePortPointer {
         base.countCall()
         pointee.base.invalidation = nil
         pointee.base.context.release = nil
-        NameServer.closeInChild(pointee.claim)
-        pointee.claim = .none
+        // The name stays the parent's.
+        if pointee.nameLock >= 0 { Descriptor.close(pointee.nameLock) }
+        pointee.nameLock = -1
         forEachConnection { $0.resetInChild() }
     }
 

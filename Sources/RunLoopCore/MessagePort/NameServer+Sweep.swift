@@ -36,13 +36,7 @@ extension NameServer {
         let suffix = 1 + 16 + 5
         if length < suffix || length > suffix + PortFiles.prefixLimit { return false }
         let end = name + (length - suffix)
-        if end[0] != CChar(UInt8(ascii: "-")) || strcmp(end + 17, ".lock") != 0 { return false }
-        for index in 1...16 {
-            let digit = UInt8(bitPattern: end[index])
-            let isDigit = (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) || (UInt8(ascii: "a")...UInt8(ascii: "f")).contains(digit)
-            if !isDigit { return false }
-        }
-        return true
+        return end[0] == CChar(UInt8(ascii: "-")) && strspn(end + 1, "0123456789abcdef") == 16 && strcmp(end + 17, ".lock") == 0
     }
 
     /// Removes the files of a name if it is dead.

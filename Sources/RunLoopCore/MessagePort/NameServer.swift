@@ -7,26 +7,16 @@ import CLinux
 /// name and renames it once it listens, so a client never finds a socket that does not listen yet. If a client finds a socket on which no
 /// process listens, then no process serves the name.
 enum NameServer {
-    /// A name that this process serves.
-    struct Claim: BitwiseCopyable {
-        /// The listening socket.
-        var listener: Int32
-        /// The name's lock file.
-        var lock: Int32
-
-        static let none = Claim(listener: -1, lock: -1)
-    }
-
-    /// Claims a name and listens. Throws EADDRINUSE if another port has the name, EACCES if the directory is not trusted or if the name's
-    /// file belongs to another user. Some system calls.
-    static func claim(_ name: StringPointer, isForAll: Bool) throws(SystemError) -> Claim {
+    /// Claims a name and listens. Returns the listening socket and the name's locked file. Throws EADDRINUSE if another port has the name,
+    /// EACCES if the directory is not trusted or if the name's file belongs to another user. Some system calls.
+    static func claim(_ name: StringPointer, isForAll: Bool) throws(SystemError) -> (listener: Int32, lock: Int32) {
         let directory = try PortDirectory()
         let files = try PortFiles(name)
         defer { files.free() }
         sweep(directory)
         let lock = try lock(files, directory)
         do {
-            return Claim(listener: try listen(files, directory, isForAll: isForAll), lock: lock)
+            return (try listen(files, directory, isForAll: isForAll), lock)
         } catch {
             directory.remove(files.lock)
             Descriptor.close(lock)
@@ -49,32 +39,27 @@ enum NameServer {
     }
 
     /// Allows all users, or only this user, to connect to a name of this process. Throws ENOENT if the name's files were replaced.
-    static func setAccess(to name: StringPointer, _ claim: Claim, forAll isForAll: Bool) throws(SystemError) {
+    static func setAccess(to name: StringPointer, _ lock: Int32, forAll isForAll: Bool) throws(SystemError) {
         let directory = try PortDirectory()
         let files = try PortFiles(name)
         defer { files.free() }
-        if !directory.name(files.lock, refersTo: claim.lock) { throw .make(ENOENT) }
+        if !directory.name(files.lock, refersTo: lock) { throw .make(ENOENT) }
         try directory.setAccess(to: files.port, forAll: isForAll)
     }
 
-    /// Releases the name, so that other processes can claim it. Preserves errno.
-    static func release(_ name: StringPointer, _ claim: Claim) {
+    /// Releases the name, so that other processes can claim it, and closes its file. Preserves errno.
+    static func release(_ name: StringPointer, _ lock: Int32) {
         preservingSystemError {
             if let directory = try? PortDirectory(), let files = try? PortFiles(name) {
                 defer { files.free() }
                 // Not if the directory was replaced meanwhile.
-                if directory.name(files.lock, refersTo: claim.lock) {
+                if directory.name(files.lock, refersTo: lock) {
                     directory.remove(files.port)
                     directory.remove(files.lock)
                 }
             }
-            Descriptor.close(claim.lock)
+            Descriptor.close(lock)
         }
-    }
-
-    /// In the child of a fork(): closes the lock file. The name stays the parent's.
-    static func closeInChild(_ claim: Claim) {
-        if claim.lock >= 0 { Descriptor.close(claim.lock) }
     }
 
     /// Connects to the server of a name, which must be a process of `user`; nil for any user. The directory must belong to root, to this
