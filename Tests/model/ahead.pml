@@ -6,10 +6,10 @@
  * --------------------  ---------------------------------------------------------------  -----------------------------------------------
  * begin                 ahead.begin(): not while another thread does it, nor beyond the limit   the connection's mutex
  * receive               receive(): the next packet of the socket                         the connection's mutex, taken anew
- * finish                ahead.finish(), noteAheadState()                                 the connection's mutex, taken anew
+ * finish                ahead.finish(), changeAhead()                                 the connection's mutex, taken anew
  * update                updateInterest(): the interest that the conditions call for now   the lock of the source
  * ready                 epoll reports the socket: it can be read, or is watched for room, which it has
- * take                  takeFirstAhead(): the oldest packet, noteAheadState()            the connection's mutex
+ * take                  takeAhead(): the oldest packet, changeAhead()            the connection's mutex
  *
  * The interest is computed under the lock of the source (MUTANT_INTEREST_IS_COMPUTED_BEFORE_THE_LOCK): of two threads that change it, the last one is
  * then right, whichever thread changed hasAhead last.

@@ -36,8 +36,7 @@ enum SilentClients {
             connection.retain()
             PortRegistry.mutex.unlock()
             // Otherwise the hello is about to be received, or was received ahead and is about to be delivered.
-            let isSilent =
-                Descriptor.poll(connection.pointee.fd, for: .readable).isEmpty && !connection.locked { connection.pointee.handshakeDone }
+            let isSilent = connection.locked { !connection.isPacketHere && !connection.pointee.handshakeDone }
             remove(connection)
             if isSilent { connection.close() }
             connection.release()
@@ -106,7 +105,7 @@ struct Peer: Linked, ~Copyable {
     /// How many bytes of that memory their payloads have reserved. Any thread.
     let reserved = Atomic<Int>(0)
     /// When the peer joined, or last had the exemption, as a number: the exemption goes to the peer with the lowest. Any thread.
-    fileprivate let turn = Atomic<UInt64>(nextTurn)
+    let turn = Atomic<UInt64>(nextTurn)
     // Guarded by the mutex of `PortRegistry`: the number of connections, and the links of the list of all peers.
     fileprivate var connections = 1
     var previous: PeerPointer?
@@ -141,9 +140,6 @@ extension PeerPointer {
         peer.link(into: &Peer.first)
         return peer
     }
-
-    /// Puts the peer behind all others in the order of the exemption, because one of its payloads has had it. Any thread.
-    func noteTurn() { pointee.turn.store(Peer.nextTurn, ordering: .relaxed) }
 
     /// Ends the membership of a connection, which `join` has begun; the last one frees the peer. Any thread; call without the lock of a
     /// port or connection held.
@@ -217,9 +213,6 @@ extension ConnectionPointer {
         if hasMemory { endWaitForMemory() }
         return has(.waitsForMemory) ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, began) : nil
     }
-
-    /// Whether the socket has something to receive. A system call. The caller holds the mutex.
-    var isPacketHere: Bool { !Descriptor.poll(pointee.fd, for: .readable).isEmpty }
 
     /// Exempts the connection's payload from the limit, if it waits for memory and no other payload is exempt. Any thread; call without a
     /// lock held.

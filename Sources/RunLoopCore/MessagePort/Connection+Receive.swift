@@ -45,8 +45,7 @@ extension ConnectionPointer {
         }
         if !isStuck { return .unwanted }
         // Without a free descriptor, accept(2) fails whether a client is waiting or not.
-        let isWanted = !Descriptor.poll(pointee.fd, for: .readable).isEmpty
-        return isWanted && SilentClients.disconnectFirst(acceptedBefore: .never) ? .unwanted : .retryLater
+        return isPacketHere && SilentClients.disconnectFirst(acceptedBefore: .never) ? .unwanted : .retryLater
     }
 
     /// Receives requests and handles them. A client that sends one-way requests often sends several, so the next one is received without a

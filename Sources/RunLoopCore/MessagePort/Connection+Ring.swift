@@ -71,7 +71,11 @@ extension ConnectionPointer {
         isDue = pointee.ring.counter >= (pointee.ring.isOpen ? Connection.livenessInterval : Connection.ringThreshold)
         if isDue { pointee.ring.counter = 0 }
         if !pointee.ring.isOpen {
-            if pointee.ring.counter == Connection.ringThreshold / 2 { acceptDescriptors() }
+            // So that the server can pass a ring.
+            if pointee.ring.counter == Connection.ringThreshold / 2 && !pointee.acceptsDescriptors {
+                pointee.acceptsDescriptors = true
+                PacketSocket.acceptDescriptors(pointee.fd)
+            }
             if !pointee.ring.isMapped || !openRing() { return .failed }
         }
         if !pointee.ring.hasRoom(for: length) { return pointee.ring.staysFull ? .failed : .full }
@@ -105,17 +109,10 @@ extension ConnectionPointer {
     /// Client: opens the ring and reports that to the server. Returns false if it cannot be sent now. The caller holds the mutex.
     private func openRing() -> Bool { sendPacketLocked(Frame(kind: .ring)) == .done && pointee.ring.open() }
 
-    /// Client: makes the socket accept descriptors, so that the server can pass a ring.
-    private func acceptDescriptors() {
-        if pointee.acceptsDescriptors { return }
-        pointee.acceptsDescriptors = true
-        PacketSocket.setAcceptsDescriptors(pointee.fd, true)
-    }
-
     /// Client: receives a packet, if there is one, since it may be a ring: a program that only sends never runs the loop that would receive
     /// it. Any thread; call without the mutex held. May call user code if the connection ends.
     private func pollForRing() {
-        guard let threadContext = ThreadContextPointer.current, !Descriptor.poll(pointee.fd, for: .readable).isEmpty else { return }
+        guard let threadContext = ThreadContextPointer.current, isPacketHere else { return }
         _ = receiveReply(on: RunLoopPointer(threadContext))
     }
 
@@ -135,7 +132,7 @@ extension ConnectionPointer {
         var taken = pointee.ring.takeEntry(buffer)
         if case .nothing = taken, pointee.ring.spinForEntry() { taken = pointee.ring.takeEntry(buffer) }
         if case .nothing = taken {
-            if Descriptor.poll(pointee.fd, for: .readable).isEmpty { return .nothing }
+            if !isPacketHere { return .nothing }
             pointee.ring.requestDoorbell()
             taken = pointee.ring.takeEntry(buffer)
             if case .entry = taken { pointee.ring.cancelDoorbellRequest() } else { pointee.ring.endBurst() }

@@ -198,6 +198,14 @@ extension ConnectionPointer {
     }
 }
 
+extension ConnectionPointer {
+    /// Whether the socket has something to receive. A system call. Any thread.
+    var isPacketHere: Bool { !Descriptor.poll(pointee.fd, for: .readable).isEmpty }
+
+    /// Whether the peer is still connected. A system call if it is another process. The caller holds the mutex.
+    var isConnected: Bool { pointee.isOpen && (pointee.fd < 0 || Descriptor.poll(pointee.fd, for: []).isEmpty) }
+}
+
 // The source that watches the socket. It exists until the connection is closed.
 
 extension Connection {

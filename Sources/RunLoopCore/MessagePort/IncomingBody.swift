@@ -51,7 +51,12 @@ struct IncomingBody: ~Copyable {
         guard let frame, !isSkipped, capacity < min(count + Frame.pieceLimit, frame.length) else { return true }
         let size = min(frame.length, max(PortLimits.unseenBytes, 2 * capacity))
         if !isExempt && !reserve(size) { return false }
-        guard let memory = largerBlock(size, frame) else {
+        // At most twice the payload: a small payload that the program keeps must not hold a large block.
+        let memory =
+            capacity == 0
+            ? Memory.allocateLarge(size, atMost: 2 * frame.length)
+            : realloc(bytes, size).map { UnsafeMutableRawBufferPointer(start: $0, count: size) }
+        guard let memory else {
             removeBytes()
             return true
         }
@@ -64,13 +69,6 @@ struct IncomingBody: ~Copyable {
     var room: UnsafeMutableRawBufferPointer? {
         guard let frame, let bytes else { return nil }
         return UnsafeMutableRawBufferPointer(start: bytes + count, count: min(Frame.pieceLimit, frame.length - count))
-    }
-
-    /// Allocates memory for `size` bytes, or enlarges what there is; nil if out of memory.
-    private func largerBlock(_ size: Int, _ frame: Frame) -> UnsafeMutableRawBufferPointer? {
-        // At most twice the payload: a small payload that the program keeps must not hold a large block.
-        if capacity == 0 { return Memory.allocateLarge(size, atMost: 2 * frame.length) }
-        return realloc(bytes, size).map { UnsafeMutableRawBufferPointer(start: $0, count: size) }
     }
 
     /// Counts a piece that has arrived. Returns false if it is more than was announced. `isComplete` is then up to date.
@@ -152,7 +150,8 @@ extension IncomingBody {
     private mutating func giveUpExemption() {
         if !isExempt { return }
         isExempt = false
-        peer?.noteTurn()
+        // Puts the peer behind all others.
+        peer?.pointee.turn.store(Peer.nextTurn, ordering: .relaxed)
         Self.isExemptionTaken.store(false, ordering: .releasing)
     }
 

@@ -62,8 +62,8 @@ extension MessagePortPointer {
     /// Whether the server is gone, even if no loop has noticed that yet. A system call if the server is another process. Any thread.
     var isPeerGone: Bool {
         locked {
-            guard let connection = pointee.connection, connection.pointee.role == .client else { return false }
-            return !Descriptor.poll(connection.pointee.fd, for: []).isEmpty
+            guard let connection = pointee.connection else { return false }
+            return connection.locked { !connection.isConnected }
         }
     }
 

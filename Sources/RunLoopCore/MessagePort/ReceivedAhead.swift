@@ -95,18 +95,20 @@ extension ConnectionPointer {
     /// Whether there are packets to deliver, and neither a queued reply nor too many unanswered requests prevent that. Any thread.
     var mayDeliverAhead: Bool { conditions.intersection([.hasAhead, .hasBacklog, .isFull]) == .hasAhead }
 
-    /// Makes the conditions agree with `ahead`. Called after each change of `ahead`. The caller holds the mutex.
-    private func noteAheadState() { set([.hasAhead, .receivesAhead], to: pointee.ahead.conditions) }
+    /// Runs `body`, which changes `ahead`, under the mutex, and then makes the conditions agree with `ahead`.
+    private func changeAhead<Result>(_ body: () -> Result) -> Result {
+        locked {
+            let result = body()
+            set([.hasAhead, .receivesAhead], to: pointee.ahead.conditions)
+            return result
+        }
+    }
 
     /// Takes the oldest packet that was received ahead, and its bytes from the budget. Returns nil if there is none, if a reply to the
     /// client is queued, or if the client has too many unanswered requests. Any thread; call without the mutex held.
     func takeAhead(_ reception: inout Reception) -> Progress? {
         if !has([.hasAhead, .receivesAhead]) { return nil }
-        let taken = locked { () -> ReceivedPacket? in
-            let taken = !has(.isFull) && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil
-            noteAheadState()
-            return taken
-        }
+        let taken = changeAhead { !has(.isFull) && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil }
         if !has(.hasAhead) { updateInterest() }
         guard let taken else { return nil }
         reception.packet = taken
@@ -126,29 +128,19 @@ extension ConnectionPointer {
         if has(.hasBacklog) { _ = flush() }
         var reception = Reception(threadContext: threadContext, isAhead: true)
         var progress = Progress.complete
-        while progress == .complete && reception.budget > 0 && beginAhead() {
+        while progress == .complete && reception.budget > 0, changeAhead({ pointee.isOpen && pointee.ahead.begin() }) {
             progress = receive(&reception)
             reception.budget -= 4096
             if progress == .complete && reception.packet.frame.kind == .hello { SilentClients.remove(self) }
             if progress == .full { waitForMemory() }
             // The loop will notice the end of the connection itself.
             let violation = progress == .violation ? ReceivedPacket(isViolation: true) : nil
-            locked {
+            changeAhead {
                 pointee.ahead.finish(progress == .complete ? reception.packet : violation)
                 if !pointee.isOpen { pointee.ahead.removeAll() }
-                noteAheadState()
             }
         }
         updateInterest()
-    }
-
-    /// Begins to receive one packet ahead. Returns false if that is not allowed now.
-    private func beginAhead() -> Bool {
-        locked {
-            let hasBegun = pointee.isOpen && pointee.ahead.begin()
-            noteAheadState()
-            return hasBegun
-        }
     }
 }
 

@@ -215,9 +215,6 @@ extension ConnectionPointer {
 
     /// Clears the invalidation callbacks of the connection's requests without calling them. Only in the child of a fork().
     func cancelRequestInvalidations() { while let request = pointee.requestsWithInvalidation { request.cancelInvalidation() } }
-
-    /// Whether the peer is still connected. A system call if it is another process. The caller holds the mutex.
-    fileprivate var isConnected: Bool { pointee.isOpen && (pointee.fd < 0 || Descriptor.poll(pointee.fd, for: []).isEmpty) }
 }
 
 // What is reported to the probe about requests. Any thread; call without a lock held. Calls user code.

@@ -36,10 +36,8 @@ enum PacketSocket {
         return fd
     }
 
-    /// Sets whether the socket accepts descriptors; initially it refuses them. One system call.
-    static func setAcceptsDescriptors(_ fd: Int32, _ accepts: Bool) {
-        preservingSystemError { _ = linux_refuse_passed(fd, accepts ? 0 : 1) }
-    }
+    /// Makes the socket accept descriptors; initially it refuses them. One system call.
+    static func acceptDescriptors(_ fd: Int32) { preservingSystemError { _ = linux_refuse_passed(fd, 0) } }
 
     /// Sets how many bytes may wait in the socket until the other end reads them. One system call.
     static func setSendBuffer(_ fd: Int32, _ size: Int32) { preservingSystemError { _ = linux_set_socket_option(fd, SO_SNDBUF, size) } }

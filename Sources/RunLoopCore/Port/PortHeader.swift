@@ -60,13 +60,11 @@ struct PortHeader: Linked, Locked, ~Copyable {
 
     init(_ kind: Kind, _ context: ClientContext, _ functions: Functions) {
         object = ObjectHeader(kind)
-        queue = PortQueue(capacity: Self.defaultCapacity)
+        // How many messages may wait before senders have to wait, unless the program sets another number.
+        queue = PortQueue(capacity: 1024)
         self.functions = functions
         self.context = context
     }
-
-    /// How many messages may wait in a new port before senders have to wait.
-    static var defaultCapacity: UInt32 { 1024 }
 }
 
 typealias PortHeaderPointer = UnsafeMutablePointer<PortHeader>
