@@ -62,7 +62,7 @@ extension ConnectionPointer {
 }
 
 extension ConnectionPointer {
-    /// Server: counts requests that were taken over and not answered: 1 when one is taken over, -1 when it is answered. With 0, only checks
+    /// Counts requests that were taken over and not answered: 1 when one is taken over, -1 when it is answered. With 0, only checks
     /// the limits again, because the port's capacity has changed. While there are too many such requests, or too many bytes of them,
     /// nothing more is read from the client. Any thread; call without a lock held.
     @inline(never)
@@ -94,7 +94,7 @@ extension MessagePortPointer {
     /// Checks again from which clients requests may be read, because the port's capacity has changed. Any thread that has a loop; call
     /// without a lock held.
     func noteCapacity() {
-        walkConnections { if $0.pointee.role == .server { $0.countUnanswered(0, bytes: 0) } }
+        walkConnections { $0.countUnanswered(0, bytes: 0) }
     }
 }
 

@@ -55,7 +55,7 @@ struct Connection: Linked, Locked, ~Copyable {
     var ring = Ring()
     /// At the receiving end: the requests that have a callback to call if the sender goes away.
     var requestsWithInvalidation: RequestPointer?
-    /// Server: how many requests were taken over (RLMessagePortCopyRequest) and not answered, and their total size in bytes.
+    /// How many requests were taken over (RLMessagePortCopyRequest) and not answered, and their total size in bytes.
     var unansweredRequests = 0
     var unansweredBytes = 0
     /// The `conditions`. `waitsForMemory` and `pollsForMemory` are written under the port's mutex, the others under `mutex`; any thread may

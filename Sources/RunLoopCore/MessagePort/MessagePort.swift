@@ -141,7 +141,6 @@ extension MessagePortPointer {
 
     /// Invalidates the port, after all ports have been reset.
     private func endInChild() {
-        // Before the connections are closed, since such a request does not retain its connection.
         releaseAbandonedRequests()
         queue.close()
         close()

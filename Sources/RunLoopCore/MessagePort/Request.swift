@@ -18,8 +18,7 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     let deadline: Instant
     /// The payload, retained.
     let data: DataPointer
-    /// The connection by which the request arrived. Retained if the sender is in this process, or once the request was taken over. Before
-    /// that, the connection's source keeps it alive, since it is being dispatched.
+    /// The connection by which the request arrived. Retained.
     let connection: ConnectionPointer
     /// 1 once the request has been answered. Any thread.
     let answered = Atomic<UInt32>(0)
@@ -50,7 +49,7 @@ extension RequestPointer {
             systemError = ENOMEM
             return nil
         }
-        if connection.pointee.role == .inProcess { connection.retain() }
+        connection.retain()
         let request = memory.bindMemory(to: RequestStorage.self, capacity: 1)
         request.initialize(
             to: RequestStorage(
@@ -96,10 +95,7 @@ extension RequestPointer {
     func takeOver() {
         if !pointee.isTaken {
             pointee.isTaken = true
-            if pointee.connection.pointee.role == .server {
-                pointee.connection.retain()
-                pointee.connection.countUnanswered(1, bytes: pointee.data.pointee.capacity)
-            }
+            pointee.connection.countUnanswered(1, bytes: pointee.data.pointee.capacity)
         }
         retain()
     }
@@ -116,7 +112,7 @@ extension RequestPointer {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         if !pointee.isTaken { return true }
         pointee.connection.locked { cancelInvalidation() }
-        if pointee.connection.pointee.role == .server { pointee.connection.countUnanswered(-1, bytes: pointee.data.pointee.capacity) }
+        pointee.connection.countUnanswered(-1, bytes: pointee.data.pointee.capacity)
         return true
     }
 
@@ -139,7 +135,7 @@ extension RequestPointer {
     func destroy() {
         pointee.header.tag = 0
         pointee.data.release()
-        if pointee.isTaken || pointee.connection.pointee.role == .inProcess { pointee.connection.release() }
+        pointee.connection.release()
         RequestStorage.slab.deallocate(self)
     }
 
