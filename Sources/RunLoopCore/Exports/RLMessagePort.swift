@@ -173,7 +173,7 @@ public func RLMessagePortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port
     guard let port = borrow(port, "RLMessagePortCreateRunLoopSource"), !port.pointee.isRemote, let loop = Registry.current else {
         return nil
     }
-    return port.source(order: order, loop.threadContext)?.handle
+    return port.queue.source(of: port.base, order: order, loop.threadContext)?.handle
 }
 
 @implementation @c

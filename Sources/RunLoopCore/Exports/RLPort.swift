@@ -32,7 +32,7 @@ public func RLPortCreate(
 @implementation @c
 public func RLPortCreateRunLoopSource(_ allocator: OpaquePointer?, _ port: OpaquePointer?, _ order: Int) -> OpaquePointer? {
     guard let port = borrow(port, "RLPortCreateRunLoopSource"), let loop = Registry.current else { return nil }
-    return port.source(order: order, loop.threadContext)?.handle
+    return port.queue.source(of: port.base, order: order, loop.threadContext)?.handle
 }
 
 @implementation @c

@@ -11,7 +11,7 @@ import Synchronization
 ///
 /// The descriptor is closed only when the last reference is released, so that its number cannot be reused for another file while a thread
 /// may still use it. To end a connection immediately, the socket is shut down.
-struct Connection: Linked, Locked, ~Copyable {
+struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     /// Which end of the link a connection is. One byte; never changes.
     enum Role {
         /// The socket on which a local port listens.
@@ -214,11 +214,6 @@ extension Connection {
 }
 
 extension ConnectionPointer {
-    /// The connection behind the info of its source, as the source's functions receive it.
-    init(info: UnsafeRawPointer?) {
-        self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Connection.self)
-    }
-
     /// Creates the source, which retains the connection and is in no loop. Returns nil if out of memory, or if the thread cannot have a
     /// loop.
     func makeSource() -> SourcePointer? {

@@ -10,7 +10,8 @@ extension MessagePortPointer {
     static func createLocal(_ name: StringPointer?, _ callout: @escaping MessagePortStorage.Callout, _ context: ClientContext)
         -> MessagePortPointer?
     {
-        guard let port = make(isRemote: false, nil, of: PacketSocket.own.user, callout, context) else { return nil }
+        guard let port = allocate() else { return nil }
+        port.initialize(to: MessagePortStorage(nil, of: PacketSocket.own.user, callout, context))
         if let name, !port.claimName(name) {
             port.base.discard()
             return nil

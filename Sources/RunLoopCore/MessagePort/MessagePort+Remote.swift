@@ -12,10 +12,11 @@ extension MessagePortPointer {
         if user == PacketSocket.own.user { local = find(name, isRemote: false) }
         let fd = local == nil ? try? NameServer.connect(name, of: user) : -1
         guard let fd else { return nil }
-        guard let port = make(isRemote: true, name, of: user, nil, .empty) else {
+        guard let port = allocate() else {
             if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
+        port.initialize(to: MessagePortStorage(name, of: user, nil, .empty))
         // Set in advance: a failure to connect does not set errno, but a lack of memory does.
         let saved = systemError
         systemError = ECONNREFUSED

@@ -13,12 +13,13 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     /// What all ports have in common. The queue contains the requests that are sent to a local port from this process.
     var base: PortHeader
     var mutex: Mutex { _read { yield base.mutex } }
-    let isRemote: Bool
     /// Local: processes of other users may connect.
     var allowsOthers = false
     /// Remote: the user who is trusted to serve the name. Local: this process's user.
     let user: UInt32
+    /// What a local port calls; nil for a remote port.
     let callout: Callout?
+    var isRemote: Bool { callout == nil }
     /// Retained; nil for a local port without a name. Changed within `PortRegistry.withNames`, under the registry's mutex and `mutex`: each
     /// of the three is enough to read it.
     var name: StringPointer?
@@ -42,8 +43,10 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     /// The number of the latest request that wants a reply.
     var lastID: UInt32 = 0
 
-    init(isRemote: Bool, name: StringPointer?, of user: UInt32, _ callout: Callout?, _ context: ClientContext) {
-        self.isRemote = isRemote
+    /// Retains the name.
+    @inline(never)
+    init(_ name: StringPointer?, of user: UInt32, _ callout: Callout?, _ context: ClientContext) {
+        name?.retain()
         self.user = user
         self.name = name
         self.callout = callout
@@ -64,18 +67,6 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
 typealias MessagePortPointer = UnsafeMutablePointer<MessagePortStorage>
 
 extension MessagePortPointer {
-    /// Creates a port that is in no list, with one reference and the internal reference that stands for it. Returns nil with ENOMEM if out
-    /// of memory. Retains the name. Any thread.
-    @inline(never)
-    static func make(
-        isRemote: Bool, _ name: StringPointer?, of user: UInt32, _ callout: MessagePortStorage.Callout?, _ context: ClientContext
-    ) -> MessagePortPointer? {
-        guard let port = allocate() else { return nil }
-        name?.retain()
-        port.initialize(to: MessagePortStorage(isRemote: isRemote, name: name, of: user, callout, context))
-        return port
-    }
-
     /// Frees the port.
     fileprivate func destroy() {
         let name = pointee.name

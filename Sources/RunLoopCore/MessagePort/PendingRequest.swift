@@ -17,7 +17,7 @@ enum RequestResult: Int32 {
 /// first.
 ///
 /// Guarded by the remote port's mutex.
-struct PendingRequest: Linked, ~Copyable {
+struct PendingRequest: Linked, CallbackInfo, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
     /// Unique among the requests of the port. The reply repeats it.
@@ -129,9 +129,6 @@ extension MessagePortPointer {
 // only; call without the mutex held.
 
 extension PendingRequestPointer {
-    /// The request that is the info of its timer, or what a cleanup handler receives.
-    init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: PendingRequest.self) }
-
     private var port: MessagePortPointer { pointee.replySource.pointee.port }
 
     /// Removes the request from the list without a reply. Returns false if it was completed before.

@@ -6,7 +6,7 @@ import Synchronization
 /// and kept so that further requests need not add and remove a source. Keeps its mode alive only while a request with a callback waits.
 ///
 /// Freed with its run loop source. Guarded by the remote port's mutex.
-struct ReplySource: Linked, ~Copyable {
+struct ReplySource: Linked, CallbackInfo, ~Copyable {
     /// The remote port. Holds an internal reference.
     let port: MessagePortPointer
     let loop: RunLoopPointer
@@ -42,12 +42,13 @@ extension MessagePortPointer {
         let replySource = memory.bindMemory(to: ReplySource.self, capacity: 1)
         replySource.initialize(to: ReplySource(port: self, loop: loop, modeName: mode))
         replySource.pointee.waitingRequests = 1
-        let detail = SourceDetail(release: { replySourceOf($0).destroy() }, cancel: { info, _, _ in replySourceOf(info).close() })
+        let detail = SourceDetail(
+            release: { ReplySourcePointer(info: $0).destroy() }, cancel: { info, _, _ in ReplySourcePointer(info: info).close() })
         base.retainInternal()
         mode.retain()
         guard
             let source = SourcePointer.create(
-                loop.threadContext, order: -100, info: memory, perform: { replySourceOf($0).perform() }, getPort: nil, detail)
+                loop.threadContext, order: -100, info: memory, perform: { ReplySourcePointer(info: $0).perform() }, getPort: nil, detail)
         else {
             replySource.destroy()
             return nil
@@ -181,9 +182,4 @@ extension ReplySourcePointer {
         CLinux.free(self)
         port.base.releaseInternal()
     }
-}
-
-/// The reply source behind the info of its run loop source.
-private func replySourceOf(_ info: UnsafeRawPointer?) -> ReplySourcePointer {
-    UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: ReplySource.self)
 }

@@ -80,6 +80,14 @@ extension PortHeaderPointer {
     }
 }
 
+/// A struct that is the info of a source or timer, or the object of a cleanup handler.
+protocol CallbackInfo: ~Copyable {}
+
+extension UnsafeMutablePointer where Pointee: CallbackInfo & ~Copyable {
+    /// The struct by the address that a function of the source, the timer or the handler receives.
+    init(info: UnsafeRawPointer?) { self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Pointee.self) }
+}
+
 /// A struct that begins with a `PortHeader`.
 protocol PortObject: ObjectStorage, ~Copyable {}
 
@@ -89,10 +97,6 @@ extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
 
     var base: PortHeaderPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: PortHeader.self) }
     var queue: PortQueuePointer { base.queue }
-
-    /// RLPortCreateRunLoopSource: returns the port's source, creating it if needed, with a reference for the caller. Returns nil if the
-    /// port is invalid, or with ENOMEM if out of memory. Any thread that has a context; calls no user code.
-    func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? { queue.source(of: base, order: order, threadContext) }
 
     /// Allocates memory for a port. Returns nil with ENOMEM if there is none, or if the registry could not be set up. Any thread.
     static func allocate() -> UnsafeMutablePointer? {

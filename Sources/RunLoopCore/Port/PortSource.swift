@@ -4,7 +4,7 @@ import Synchronization
 
 /// The info of a port's run loop source, for both kinds of ports. That is an ordinary version-0 source, which senders signal. Freed with
 /// the source.
-struct PortSource: ~Copyable {
+struct PortSource: CallbackInfo, ~Copyable {
     /// A loop and a mode that the source is in.
     struct Attachment: BitwiseCopyable {
         var loop: RunLoopPointer
@@ -27,11 +27,6 @@ struct PortSource: ~Copyable {
 typealias PortSourcePointer = UnsafeMutablePointer<PortSource>
 
 extension PortSourcePointer {
-    /// The `PortSource` that is the info of a source, as the source's functions receive it.
-    init(info: UnsafeRawPointer?) {
-        self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: PortSource.self)
-    }
-
     /// Creates a source that is not the port's yet, and its info. Returns nil with ENOMEM if out of memory. Any thread that has a context.
     fileprivate static func make(_ port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> PortSourcePointer? {
         let memory = malloc(MemoryLayout<PortSource>.size)
@@ -130,7 +125,9 @@ private func updateSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointe
 // What a queue does with its port's source.
 
 extension PortQueuePointer {
-    /// `source(order:_:)` of the port that has this queue. Call without a lock held.
+    /// RLPortCreateRunLoopSource: returns the source of the port that has this queue, creating it if needed, with a reference for the
+    /// caller. Returns nil if the port is invalid, or with ENOMEM if out of memory. Any thread that has a context; call without a lock held.
+    /// Calls no user code.
     func source(of port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         let (known, isOpen) = lockedSenders { (knownSourceLocked, pointee.isOpen) }
         if known != nil || !isOpen { return known }
