@@ -6,7 +6,7 @@ struct ReceivedPacket: BitwiseCopyable {
     var frame = Frame(kind: .dropped)
     /// The payload, with a reference for the receiver; nil also if there was no memory for it.
     var data: DataPointer?
-    /// In `ReceivedAhead`: the peer has sent something else, which violates the protocol.
+    /// Only in `ReceivedAhead`: this stands for a packet that violates the protocol, after which nothing is received.
     var isViolation = false
 
     fileprivate var length: Int { data?.pointee.capacity ?? 0 }

@@ -203,8 +203,8 @@ extension PortQueuePointer {
     }
 
     /// Takes the next message out; nil if there is none, or if the queue is closed. If there was one, signals the source again, since the
-    /// loop has consumed its signal in order to perform it: for a nested run, and for messages that arrive meanwhile. If there was none,
-    /// clears the signal. `inStream`: see `takeLocked`. Loop thread only.
+    /// loop has consumed its signal in order to perform it. If there was none, clears the signal. `inStream`: see `takeLocked`. Loop thread
+    /// only.
     @inline(__always)
     func takeNext(_ portSource: PortSourcePointer, inStream: Bool) -> QueuedMessage? {
         lockReceivers()
