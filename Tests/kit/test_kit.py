@@ -18,7 +18,7 @@ from public_headers import clang, declarations, of_kind  # noqa: E402
 #: Without the symbolic links to files of the core, which has its own tests.
 SOURCES = sorted(path for path in (ROOT / "Sources/RunLoopKit").rglob("*.swift") if not path.is_symlink())
 #: The limit for all parts of the kit together.
-SIZE_LIMIT = 142_000
+SIZE_LIMIT = 145_000
 LARGEST, SMALLEST = 350, 10
 #: ThreadSanitizer's functions, used if the program has it: weak symbols.
 RACE_DETECTORS = {"__tsan_acquire", "__tsan_release"}

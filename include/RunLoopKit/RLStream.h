@@ -73,6 +73,7 @@
  *  would lose output if that were non-blocking, so the stream opens the terminal once more for itself. Any other
  *  descriptor, and a terminal that cannot be opened, is made non-blocking for every process that shares it. If the
  *  stream does not own it, it blocks again when the stream is closed, unless another process closes that after fork().
+ *  Then a stream for another descriptor of the same open file would block the loop, so close such streams together.
  *
  *  In the child of a fork() a stream continues with the loop of the thread that forked. Parent and child share its
  *  connection: close it in one of them. A stream that another thread was using at the moment of the fork has failed in
