@@ -113,7 +113,7 @@ int run_client(const char *program)
     ask(&client, WHO_AM_I, "", 20, &value);
     printf("client: the server knows me: %s\n", value == getpid() ? "yes" : "no");
 
-    print_answer(&client, THINK, "1 + 1", 0.06); /* the server needs longer than that */
+    print_answer(&client, THINK, "1 + 1", 0.3); /* the server needs longer than that */
     print_answer(&client, THINK, "1 + 1", 20);
     ask_without_waiting(&client);
 

@@ -63,7 +63,7 @@ static void answer(RLRunLoopTimerRef timer, void *info)
     end_thought(thought);
 }
 
-/* Takes ownership of the request and replies 0.1 s later. Other clients are served in the meantime. */
+/* Takes ownership of the request and replies half a second later. Other clients are served in the meantime. */
 static void think(RLMessagePortRef local, long result)
 {
     Thought *thought = malloc(sizeof *thought);
@@ -74,7 +74,7 @@ static void think(RLMessagePortRef local, long result)
         abort();
     thought->result = result;
     RLRunLoopTimerContext context = {.info = thought};
-    thought->timer = RLRunLoopTimerCreate(NULL, RLAbsoluteTimeGetCurrent() + 0.1, 0, 0, 0, answer, &context);
+    thought->timer = RLRunLoopTimerCreate(NULL, RLAbsoluteTimeGetCurrent() + 0.5, 0, 0, 0, answer, &context);
     RLRunLoopAddTimer(RLRunLoopGetCurrent(), thought->timer, kRLRunLoopDefaultMode);
     RLMessagePortRequestSetInvalidationCallBack(thought->request, forget, thought);
 }
