@@ -196,7 +196,7 @@ int launchTraced(char **program, unsigned long records, char directory[4096], do
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-void removeDirectory(const char *directory)
+static void emptyDirectory(const char *directory)
 {
     DIR *list = opendir(directory);
     struct dirent *entry;
@@ -204,5 +204,14 @@ void removeDirectory(const char *directory)
         unlinkat(dirfd(list), entry->d_name, 0);
     if (list != NULL)
         closedir(list);
-    rmdir(directory);
+}
+
+void removeDirectory(const char *directory)
+{
+    /* A process that outlives the program may create its files meanwhile. */
+    for (int attempt = 0; attempt < 100; attempt++) {
+        emptyDirectory(directory);
+        if (rmdir(directory) == 0 || errno != ENOTEMPTY)
+            return;
+    }
 }
