@@ -4,9 +4,9 @@ import Synchronization
 /// The function that a source calls: a client's perform function, or the event handler of an internal source.
 struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
     typealias Perform = @convention(c) (UnsafeMutableRawPointer?) -> Void
-    /// Handles the events of an internal source. `ready` is the part of `reported` that the source is interested in.
-    ///
-    /// If both are empty, the thread has exited inside a client's callback that this handler has called: the handler cleans up.
+    /// Handles the events of an internal source. `ready` is the part of `reported` that the source is interested in. If both are empty, the
+    /// thread has exited inside a client's callback that this handler has called: the handler cleans up. Loop thread only; called without a
+    /// lock held. May call user code.
     typealias EventHandler =
         @convention(c) (_ info: UnsafeMutableRawPointer?, _ ready: UInt16, _ reported: UInt16) -> DispatchResult.RawValue
 

@@ -7,8 +7,7 @@ import Synchronization
 enum ForkHandlers {
     private static let arePrepared = Atomic(false)
 
-    /// Registers the kit's handlers once. Returns false with errno if out of memory; a later call
-    /// tries again. Any thread.
+    /// Registers the kit's handlers once. Returns false with errno if out of memory; a later call tries again. Any thread.
     static func prepare() -> Bool {
         register(
             arePrepared, before: { linux_kit_lock() }, inParent: { linux_kit_unlock() },
