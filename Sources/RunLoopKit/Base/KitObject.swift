@@ -1,6 +1,7 @@
 import CLinux
 import CLinuxKit
 import CRunLoop
+import Synchronization
 
 /// The header of every kit object's memory. The object itself is a run loop source whose info points to this, so librunloop manages its
 /// references, loops and modes. No field changes after the client has received the handle.
@@ -28,6 +29,29 @@ struct KitObject {
 
 /// The address of a C function; 0 for none.
 func addressOfFunction<Function>(_ function: Function) -> UInt { unsafeBitCast(function, to: UInt.self) }
+
+/// The number of references that the kit itself has to a handle. If the client releases a handle too often, it is freed although the kit
+/// still has some. Any thread.
+struct HandleHolders: ~Copyable {
+    /// `freed` is added when the handle is freed.
+    private let count = Atomic<UInt32>(0)
+    private static var freed: UInt32 { 1 << 31 }
+
+    /// Whether the handle was freed.
+    var isHandleFreed: Bool { count.load(ordering: .acquiring) >= Self.freed }
+
+    /// Adds a reference to the handle, and retains it unless it was freed. The caller has a reference to the object's memory.
+    func retain(_ handle: OpaquePointer?) {
+        if count.add(1, ordering: .acquiring).oldValue < Self.freed { RLRetain(UnsafeRawPointer(handle)) }
+    }
+
+    /// Removes a reference that `retain` has added. Returns whether the caller has to release the handle: not if it was freed.
+    func remove() -> Bool { count.subtract(1, ordering: .acquiringAndReleasing).newValue < Self.freed }
+
+    /// Notes that the handle is being freed. Returns whether the client has released it too often: the kit still has references, so the
+    /// caller keeps the object's memory.
+    func handleWasFreed() -> Bool { count.add(Self.freed, ordering: .acquiringAndReleasing).oldValue > 0 }
+}
 
 /// The kinds of kit objects.
 enum KitKind: UInt32 {

@@ -30,7 +30,7 @@ extension StreamPointer {
         if wasInGroup { leaveGroups() }
         // A completion may drop the program's reference, which is the last one once the handle is in no loop.
         if let handle {
-            addHolder()
+            pointee.holders.retain(handle)
             RLRunLoopSourceInvalidate(handle)
         }
         if let watchSource { RLRelease(UnsafeRawPointer(watchSource)) }
@@ -44,7 +44,7 @@ extension StreamPointer {
         if let partner { close(partner: partner) }
         tellCancelled(handle)
         if hadFilter, let release = pointee.filter.release { release(pointee.filter.info) }
-        if let handle, dropHolder() { RLRelease(UnsafeRawPointer(handle)) }
+        if let handle, pointee.holders.remove() { RLRelease(UnsafeRawPointer(handle)) }
     }
 
     /// Closes the descriptors that the stream owns, or lets the program's block again. The stream is closed.
@@ -59,23 +59,13 @@ extension StreamPointer {
         }
     }
 
-    /// Retains the handle, unless it was freed because the client had released it too often. Any thread that has a reference.
-    func addHolder() {
-        if pointee.holders.add(1, ordering: .acquiring).oldValue < Stream.handleIsFreed { RLRetain(UnsafeRawPointer(source)) }
-    }
-
-    /// Returns whether the caller has to release the handle that `addHolder` has retained: not if the client has released it too often,
-    /// and it was freed. Any thread.
-    func dropHolder() -> Bool { pointee.holders.subtract(1, ordering: .acquiringAndReleasing).newValue < Stream.handleIsFreed }
-
     /// Ends the stream, now or later in `release`, as its handle is being freed. Any thread; calls user code.
     func handleWasFreed() {
         lock()
         pointee.isFreed = true
         let holdsHandle = pointee.state.remove(.holdsHandle) != nil
         unlock()
-        let holders = pointee.holders.add(Stream.handleIsFreed, ordering: .acquiringAndReleasing).oldValue
-        if holdsHandle || holders > 0 {
+        if pointee.holders.handleWasFreed() || holdsHandle {
             // What still uses the stream will find it closed. This reference keeps the memory for ever, and the handle of a new object may
             // have the same address.
             _ = retainMemory()

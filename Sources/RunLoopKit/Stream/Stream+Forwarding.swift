@@ -71,12 +71,12 @@ extension StreamPointer {
 
     /// Retains the handle of another stream. A stream that is forwarded to itself does not retain itself.
     private func retain(_ other: StreamPointer?) {
-        if let other, other != self { other.addHolder() }
+        if let other, other != self { other.pointee.holders.retain(other.source) }
     }
 
     /// Releases a handle that `retain` has retained. Any thread; call without a lock held. May call the release of a context.
     private func release(_ other: StreamPointer?) {
-        guard let other, other != self, other.dropHolder() else { return }
+        guard let other, other != self, other.pointee.holders.remove() else { return }
         // The other stream may be freed, and then release the stream that it is forwarded to, and so on. To keep the stack small however
         // long the chain is, each stream is ended only after the function that ends the previous one has returned.
         let thread = linux_this_stream_thread().unsafelyUnwrapped

@@ -38,10 +38,8 @@ struct Stream: ~Copyable, KitStorage {
     var highWaterMark = 65_536
     /// The number of references to this memory: of the handle, watches, timers, a host look-up and writes to groups. Any thread.
     let references: Atomic<Int>
-    /// The number of references to the handle that other streams, because of forwarding, and calls of `close` have. `handleIsFreed` is
-    /// added when the handle is freed. Any thread.
-    let holders = Atomic<UInt32>(0)
-    static var handleIsFreed: UInt32 { 1 << 31 }
+    /// The references to the handle that other streams, because of forwarding, and calls of `close` have.
+    let holders = HandleHolders()
     /// The run loop source of the watch; nil whenever `watch` is. Retained.
     var watchSource: OpaquePointer?
     var loops: ServingLoops

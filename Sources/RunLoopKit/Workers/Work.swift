@@ -46,6 +46,8 @@ struct Work: ~Copyable, KitStorage {
     fileprivate var start: UInt64 = 0
     /// The mode to which the work item was last added while it was in none: usually its only one. Retained. Under the lock.
     fileprivate var firstMode: OpaquePointer?
+    /// The references to the handle that workers, their queue, posted functions and timers have.
+    fileprivate let holders = HandleHolders()
     /// The next work item in the queue of the workers. Under the pool's lock.
     var next: WorkPointer?
 
@@ -76,7 +78,7 @@ struct Work: ~Copyable, KitStorage {
         linux_stream_lock_init(&work.pointee.lock)
         var context = RLRunLoopSourceContext()
         context.info = memory
-        context.release = { info in Work.pointer(info).free() }
+        context.release = { info in Work.pointer(info).handleWasFreed() }
         context.copyDescription = KitObject.copyDescription
         context.schedule = { info, loop, mode in Work.pointer(info).change(loop, mode, by: 1) }
         context.cancel = { info, loop, mode in Work.pointer(info).change(loop, mode, by: -1) }
@@ -102,7 +104,16 @@ extension WorkPointer {
     }
 
     /// Whether the work item is still valid. Any thread.
-    var isValid: Bool { RLRunLoopSourceIsValid(pointee.object.source) != 0 }
+    var isValid: Bool { !pointee.holders.isHandleFreed && RLRunLoopSourceIsValid(pointee.object.source) != 0 }
+
+    /// Retains the handle for a worker or its queue, a posted function or a timer. Any thread.
+    func retainHandle() { pointee.holders.retain(pointee.object.source) }
+
+    /// Releases a handle that `retainHandle` has retained; this may free the work item. Any thread; may call user code.
+    func releaseHandle() {
+        let source = pointee.object.source
+        if pointee.holders.remove() { RLRelease(UnsafeRawPointer(source)) }
+    }
 
     /// Marks the work item as submitted. Returns false if it was before. Any thread.
     func enqueue() -> Bool { move(.idle, to: .queued) }
@@ -134,14 +145,14 @@ extension WorkPointer {
         if link.pointee.modes <= 0 { return true }
         guard let modes = copyModes(of: link) else { return false }
         defer { RLRelease(UnsafeRawPointer(modes)) }
-        RLRetain(UnsafeRawPointer(pointee.object.source))
+        retainHandle()
         // The release function is called even if the loop's thread exits before the other one is called.
         let isPosted = RLRunLoopPostFunctionWithRelease(link.pointee.loop, UnsafeRawPointer(modes), { _ in }, self) { info in
-            let source = Work.pointer(info).pointee.object.source
-            RLRunLoopSourceSignal(source)
-            RLRelease(UnsafeRawPointer(source))
+            let work = Work.pointer(info)
+            if !work.pointee.holders.isHandleFreed { RLRunLoopSourceSignal(work.pointee.object.source) }
+            work.releaseHandle()
         }
-        if isPosted == 0 { RLRelease(UnsafeRawPointer(pointee.object.source)) }
+        if isPosted == 0 { releaseHandle() }
         return isPosted != 0
     }
 
@@ -170,7 +181,7 @@ extension WorkPointer {
     func cancel() -> Bool {
         let wasValid = isValid
         let hasNotBegun = move(.queued, to: .over) || move(.idle, to: .over)
-        RLRunLoopSourceInvalidate(pointee.object.source)
+        if wasValid { RLRunLoopSourceInvalidate(pointee.object.source) }
         return wasValid && hasNotBegun
     }
 
@@ -233,16 +244,21 @@ extension WorkPointer {
         var context = RLRunLoopTimerContext()
         context.info = UnsafeMutableRawPointer(self)
         context.retain = { info in
-            RLRetain(UnsafeRawPointer(Work.pointer(info).pointee.object.source))
+            Work.pointer(info).retainHandle()
             return info
         }
-        context.release = { info in RLRelease(UnsafeRawPointer(Work.pointer(info).pointee.object.source)) }
+        context.release = { info in Work.pointer(info).releaseHandle() }
         let left = pointee.limit - Double(linux_monotonic_time() &- pointee.start) * 1e-9
         return pointee.loops.setTimers(left, of: pointee.object.source, &context) { _, info in Work.pointer(info).expire() }
     }
 
-    /// Frees the work item, as its source is freed. Calls user code.
-    fileprivate func free() {
+    /// Frees the work item, as its handle is being freed. If the kit still has references to the handle, reports misuse, and keeps the
+    /// memory of a work item that is over. Any thread; calls user code.
+    fileprivate func handleWasFreed() {
+        if pointee.holders.handleWasFreed() {
+            pointee.progress.store(.over, ordering: .releasing)
+            return Misuse.reportOverRelease()
+        }
         pointee.object.client.releaseInfo()
         if let mode = pointee.firstMode { RLRelease(UnsafeRawPointer(mode)) }
         deinitialize(count: 1)

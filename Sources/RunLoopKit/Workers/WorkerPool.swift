@@ -70,14 +70,14 @@ extension WorkerPoolPointer {
         if !pointee.process.isCurrent { throw .make(ESRCH) }
         if !work.isValid { throw .make(ECANCELED) }
         if !work.enqueue() { throw .make(EALREADY) }
-        RLRetain(UnsafeRawPointer(work.pointee.object.source))
+        work.retainHandle()
         linux_lock_gate(pointee.gate)
         let isServed = pointee.idle > pointee.queued || pointee.threads >= pointee.limit || startThread() || pointee.threads > 0
         if isServed { append(work) }
         linux_unlock_gate(pointee.gate)
         if isServed { return }
         work.dequeue()
-        RLRelease(UnsafeRawPointer(work.pointee.object.source))
+        work.releaseHandle()
         throw .make(EAGAIN)
     }
 
@@ -106,7 +106,7 @@ extension WorkerPoolPointer {
         while let work = dropped {
             dropped = work.pointee.next
             work.drop()
-            RLRelease(UnsafeRawPointer(work.pointee.object.source))
+            work.releaseHandle()
         }
         join(threads)
         drop()
@@ -169,7 +169,7 @@ extension WorkerPoolPointer {
             // The function has forked, and this is the child.
             if !pool.pointee.process.isCurrent { break }
             worker.pointee.work = nil
-            RLRelease(UnsafeRawPointer(work.pointee.object.source))
+            work.releaseHandle()
         }
         linux_end_worker()
         if !pool.pointee.process.isCurrent { return nil }
@@ -205,7 +205,7 @@ extension WorkerPoolPointer {
         if !pool.pointee.process.isCurrent { return }
         if let work = worker.pointee.work?.assumingMemoryBound(to: Work.self) {
             work.complete()
-            RLRelease(UnsafeRawPointer(work.pointee.object.source))
+            work.releaseHandle()
         }
         linux_lock_gate(pool.pointee.gate)
         pool.pointee.threads -= 1
