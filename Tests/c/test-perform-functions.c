@@ -390,6 +390,33 @@ START_TEST(functions_held_for_other_modes_run_once_those_modes_run)
 }
 END_TEST
 
+static void tick_until_it_is_enough(void *info)
+{
+    int *left = info;
+    RLRunLoopSourceSignal(ticker);
+    if (--*left == 0)
+        RLRunLoopStop(rl);
+}
+
+/* If each pass looked at all functions, these would be 900 million looks, which take longer than the time limit. */
+START_TEST(a_pass_does_not_look_at_functions_held_for_other_modes)
+{
+    enum { FUNCTIONS = 30000 };
+    int left = FUNCTIONS, calls = 0;
+    ticker = make_source(0, tick_until_it_is_enough, &left);
+    RLRunLoopAddSource(rl, ticker, RLSTR("late"));
+    for (int i = 0; i < FUNCTIONS; i++)
+        ck_assert(RLRunLoopPerformFunction(rl, RLSTR("other"), count_perform, &calls));
+    RLRunLoopSourceSignal(ticker);
+    RLRunLoopRunInMode(RLSTR("late"), 1e9, 0);
+    ck_assert_int_eq(left, 0);
+    ck_assert_int_eq(calls, 0);
+    RLRunLoopRunInMode(RLSTR("other"), 0, 0);
+    ck_assert_int_eq(calls, FUNCTIONS);
+    drop_source(ticker);
+}
+END_TEST
+
 static void run_other_mode(UNUSED void *info)
 {
     queue(RLSTR("other"), "inner");
@@ -444,6 +471,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_delayed_function_of_several_modes_runs_once);
     tcase_add_test(tcase, a_delayed_function_wakes_a_sleeping_loop_of_another_thread);
     tcase_add_test(tcase, functions_held_for_other_modes_run_once_those_modes_run);
+    tcase_add_test(tcase, a_pass_does_not_look_at_functions_held_for_other_modes);
     tcase_add_test(tcase, a_nested_run_leaves_the_functions_of_the_outer_batch);
     tcase_add_test(tcase, a_hundred_thousand_queued_functions_all_run);
     return suite;
