@@ -135,7 +135,8 @@ START_TEST(work_that_was_removed_from_its_loop_before_its_completion)
 }
 END_TEST
 
-static void never_resolved(UNUSED RLHostResolveRef resolve, UNUSED RLArrayRef addresses, UNUSED int error, UNUSED void *info)
+static void never_resolved(UNUSED RLHostResolveRef resolve, UNUSED RLArrayRef addresses, UNUSED int error,
+                           UNUSED void *info)
 {
     require(!"called after it was freed");
 }
