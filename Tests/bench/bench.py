@@ -30,8 +30,8 @@ PEERS = {"corefoundation": "cf", "libdispatch": "dispatch", "glib": "glib", "lib
 OUR_VARIANTS = [OURS, f"{OURS}-descriptor", f"{OURS}-socket", f"{OURS}-stream"]
 STARTS = 8
 # How often per round, for rows in which a few percent matter and one run takes hardly any time.
-TURNS = {"chain": 4, "ask": 3, "echo": 3, "startup": 12, "churn": 3, "rearm": 3, "post": 3}
-SHORT = 0.6
+TURNS = {"chain": 4, "ask": 3, "echo": 3, "startup": 12, "churn": 5, "rearm": 3, "post": 3}
+SHORT = 1.2
 UNSUPPORTED = 77
 NOISY = 0.25
 
