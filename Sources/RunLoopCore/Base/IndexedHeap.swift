@@ -28,8 +28,8 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
     /// The position of an element that is in no heap.
     static var absent: UInt32 { .max }
 
-    /// The array. The elements are always followed by three entries with the last key. So an element with any children has four, and
-    /// `leastOfFour` need not check which of them exist.
+    /// The array; nil until `reserve` is called. The elements are followed by three more entries with the key `Key.last`. So four entries
+    /// can be read wherever an element has at least one child, and `leastOfFour` need not check how many children there are.
     private var entries: UnsafeMutablePointer<Entry>?
     private(set) var count = 0
     private var capacity = 0
@@ -104,7 +104,7 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         if index != count { place(moved, at: index) }
     }
 
-    /// Removes all elements. The caller changes their positions. O(1).
+    /// Removes all elements from a heap that has had room for some. The caller changes their positions. O(1).
     mutating func removeAll() {
         count = 0
         markEnd()
@@ -161,8 +161,9 @@ struct IndexedHeap<Key: HeapKey>: ~Copyable {
         entry.position.pointee = UInt32(truncatingIfNeeded: hole)
     }
 
-    /// Returns the index of the one of four siblings that comes out first, and of equal ones the first. So the result is an element even if
-    /// its key equals that of the entries after the end. It is unpredictable, so comparisons are combined arithmetically, without branches.
+    /// Returns the index of that of four siblings which comes out first; if several are equal, the first of them. So the result is an
+    /// element even if its key equals that of the entries after the end. It is unpredictable, so comparisons are combined arithmetically,
+    /// without branches.
     private static func leastOfFour(_ base: UnsafeMutablePointer<Entry>, _ first: Int) -> Int {
         let left = first &+ (Key.precedes(base[first &+ 1].key, base[first].key) ? 1 : 0)
         let right = first &+ 2 &+ (Key.precedes(base[first &+ 3].key, base[first &+ 2].key) ? 1 : 0)

@@ -17,7 +17,7 @@ extension SocketPointer {
         var connects = false
         /// From getsockopt(SO_ERROR); 0 if there is none.
         var error: Int32 = 0
-        /// There is nothing to read, and never will be: the callback is called one last time.
+        /// There is nothing to read or to accept, and never will be, so the callback is not armed again.
         var isAtEnd = false
     }
 
@@ -78,12 +78,13 @@ extension SocketPointer {
         } != nil
     }
 
-    /// Whether the flags of RLSocketSetSocketFlags say that callbacks of this type are armed again after each call. Their lower bits are
-    /// those of `SocketCallBacks`; for data, the bit of read or accept suffices. False for an empty type.
+    /// Whether the flags of RLSocketSetSocketFlags say that events for callbacks of this type are armed again after each call. The lower
+    /// bits of the flags are those of `SocketCallBacks`. The type data consists of two bits, those of read and accept, and one suffices.
+    /// False for an empty type.
     private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
 
-    /// Ends the callback that `disarm` has counted, and arms events again as the flags say, which the callback may have changed. If the
-    /// socket was invalidated meanwhile and no other callback is running, closes the descriptor.
+    /// Ends the call that `disarm` has counted. Arms events again if the flags say so, which the callbacks may have changed. If the socket
+    /// was invalidated meanwhile and no other call is in progress, closes the descriptor.
     @inline(__always)
     private func end(_ plan: Plan) {
         let rereads = plan.reads && !plan.isAtEnd && reenables(pointee.callBacks.reading)

@@ -137,8 +137,9 @@ public func RLArrayBSearchValues(
     return array.sortedIndex(of: value, range.location, range.length, comparator, context)
 }
 
-/// Inserts (`length` 0, `count` 1), replaces (1, 1) or removes (1, 0) one value at `index`; nil stands for the end of the array. If the
-/// arguments are wrong, reports that; if memory runs out, leaves the array unchanged, with ENOMEM. Calls retain, then release.
+/// Inserts (`length` 0, `count` 1), replaces (1, 1) or removes (1, 0) one value at `index`; an `index` of nil stands for the end of the
+/// array. If the arguments are wrong, reports that; if memory runs out, leaves the array unchanged and sets errno to ENOMEM. Calls retain
+/// for a new value, then release for an old one.
 @inline(never)
 private func replaceOne(
     _ array: OpaquePointer?, _ index: Int?, _ length: Int, with value: UnsafeRawPointer?, count: Int, _ function: Name
@@ -146,7 +147,7 @@ private func replaceOne(
     guard let array = borrowMutable(array, function) else { return }
     let end = array.pointee.count
     let index = index ?? end
-    // A value may also be inserted at the end, or set, which appends it: there is nothing to replace. Only an existing one can be removed.
+    // A value may also be inserted at the end, or set there, which appends it. Only an existing value can be removed.
     guard checkIndex(index, count == 1 ? end + 1 : end, function),
         count == 0 || checkElement(value, acceptedBy: array.pointee.elementCalls, function, "value")
     else { return }

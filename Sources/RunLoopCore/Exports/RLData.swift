@@ -101,7 +101,7 @@ public func RLDataReplaceBytes(_ data: OpaquePointer?, _ range: RLRange, _ newBy
     guard let data = borrowMutable(data, "RLDataReplaceBytes"), checkNotNegative(newLength, "RLDataReplaceBytes", "newLength"),
         checkRange(range, data.pointee.count, "RLDataReplaceBytes")
     else { return }
-    // Here, unlike for `RLDataAppendBytes`, NULL is valid: it stands for bytes that are 0.
+    // Unlike in `RLDataAppendBytes`, NULL is valid here: it stands for `newLength` bytes with the value 0.
     _ = data.replace(range.location, range.length, with: newBytes, count: newLength)
 }
 

@@ -3,7 +3,7 @@ import CRunLoop
 
 // The functions that include/RunLoop/RLRunLoopGuest.h declares and documents.
 
-/// Returns the string behind an argument named mode, which must name a single mode; otherwise reports the mistake and returns nil.
+/// Returns the string behind the argument `mode`, which must be the name of a single mode; otherwise reports the mistake and returns nil.
 @inline(never)
 private func borrowSingleMode(_ mode: OpaquePointer?, _ function: Name) -> StringPointer? {
     guard let name = borrowMode(mode, function) else { return nil }

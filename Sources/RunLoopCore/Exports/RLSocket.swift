@@ -2,8 +2,8 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// The functions that include/RunLoop/RLSocket.h declares and documents. Some may only be called on a thread that has a loop. They first
-// read `Registry.current`, which creates the loop if necessary and is nil, with ENOMEM, if memory runs out.
+// The functions that include/RunLoop/RLSocket.h declares and documents. Some need a thread that has a loop. They read `Registry.current`,
+// which creates the loop if necessary and is nil, with ENOMEM, if memory runs out.
 
 public typealias SocketCallout =
     @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void

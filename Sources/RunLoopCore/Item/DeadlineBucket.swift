@@ -41,12 +41,12 @@ struct DeadlineBucket: BitwiseCopyable {
     /// The smallest capacity. A bucket of up to twice as many timers is opened without being split.
     static var small: Int { 64 }
 
-    /// The number of bits of a position that hold the index. The other 6 bits say what it is an index into: 0 stands for the heap of near
-    /// timers, 1 + i for bucket i, 62 for the sorted timers, and 63 for a timer in no queue.
+    /// A position consists of an index, in this number of bits, and of 6 more bits that say into what it is an index: 0 stands for the heap
+    /// of near timers, 1 + i for bucket i, 62 for the sorted timers. 63 stands for a timer in no queue.
     fileprivate static var indexBits: UInt32 { 26 }
     static var maximumIndex: UInt32 { 1 << indexBits - 1 }
 
-    /// Composes a position of the number of a heap or bucket and an index: see `indexBits`.
+    /// The position for an index into a heap or bucket with this number: see `indexBits`.
     static func position(_ number: Int, _ index: Int) -> UInt32 { UInt32(truncatingIfNeeded: number &<< Int(indexBits) | index) }
 
     /// The number of the heap or bucket that a position is in: see `indexBits`.

@@ -5,13 +5,14 @@ import Synchronization
 /// iteration: called at these two moments, and by fork().
 enum Registry {
     private static let mutex = Mutex()
-    /// All loops ever created, with or without a thread, since items of exited threads continue to use their locks. Sorted by address, the
-    /// order in which locks are acquired. Guarded by `mutex`, like the next three variables.
+    /// All loops ever created, with or without a thread, since the items of a thread that has exited continue to use its loop's lock.
+    /// Sorted by address, the order in which locks are acquired. Guarded by `mutex`, like the next three variables.
     private nonisolated(unsafe) static var loops = PlainList<RunLoopPointer>()
     /// The memory of loops without a thread and without references. Never unmapped: see `ThreadContext`.
     private nonisolated(unsafe) static var unused = PlainList<RunLoopPointer>()
     private nonisolated(unsafe) static var main: RunLoopPointer?
-    /// Whether this is the child of a fork(): then the thread that forked counts as the main thread, whatever the kernel's ids are.
+    /// Whether this is the child of a fork() by a thread that had a loop. That thread then counts as the main thread, whatever the kernel's
+    /// IDs are.
     private nonisolated(unsafe) static var forkerIsMain = false
 
     /// Sets up the process once. False if the process has no thread key left.
@@ -22,7 +23,7 @@ enum Registry {
         return true
     }()
 
-    /// Sets up the process for rooms that need no loop but must be consistent in the child of fork(). Returns false with ENOMEM.
+    /// Sets up the process for parts of the library that need no loop, but fork() handlers. Returns false with ENOMEM.
     static func prepare() -> Bool {
         if !isPrepared { systemError = ENOMEM }
         return isPrepared
@@ -117,8 +118,8 @@ enum Registry {
 
     // MARK: fork
 
-    /// Acquires the locks of all loops, the notification observers, the interned strings and the list of slabs, on the forking thread, so
-    /// that the child finds everything consistent. Ports, sockets and `Misuse` lock theirs in handlers of their own.
+    /// Acquires `mutex` and the locks of all loops, the notification observers, the interned strings and the list of slabs, on the forking
+    /// thread, so that the child finds what they guard in a consistent state. Ports, sockets and `Misuse` have handlers of their own.
     private static func beforeFork() {
         mutex.lock()
         for index in 0..<loops.count { loops[index].threadContext.lockBeforeFork() }
@@ -138,12 +139,12 @@ enum Registry {
         mutex.unlock()
     }
 
-    /// Whether a thread that does not exist in this process was inside a client's callback with a cleanup handler. Written in the child of
-    /// fork(), before it has other threads.
+    /// Whether some thread that does not exist in this process was inside a callback for whose end the library had registered a cleanup
+    /// handler. Written in the child of fork(), before it has other threads.
     private nonisolated(unsafe) static var hasAbandonedCleanups = false
 
-    /// In the child of fork(), returns a cleanup handler that a thread which does not exist here had registered for a call on behalf of
-    /// this object; nil if none is left. The caller runs it. Any thread.
+    /// In the child of fork(): returns the cleanup handler of a call of this object's callback that was in progress on a thread which does
+    /// not exist here; nil if none is left. The caller runs it. Any thread.
     @inline(never)
     static func takeAbandonedCleanup(of object: UnsafeMutableRawPointer) -> CleanupHandler? {
         if !hasAbandonedCleanups { return nil }
@@ -155,7 +156,8 @@ enum Registry {
         return nil
     }
 
-    /// Repairs the loops in the child, in which only the forking thread exists: that thread's loop continues, the others are abandoned.
+    /// Repairs the loops and slabs in the child, in which only the forking thread exists, and unlocks what `beforeFork` has locked. That
+    /// thread's loop, if it has one, continues as the main loop; those of other threads are abandoned.
     private static func afterForkInChild() {
         Membarrier.registerAfterFork()
         let survivor = ThreadContextPointer.current.map { RunLoopPointer($0) }
@@ -166,7 +168,7 @@ enum Registry {
                 continue
             }
             loop.threadContext.pointee.lock.resetOwnerAfterFork()
-            // The thread of an abandoned loop may have been closing it when the process forked.
+            // A loop that is not open but has sets was being closed by its thread when the process forked.
             if loop.pointee.isOpen || loop.pointee.sets.count > 0 { loop.abandon() }
         }
         for index in 0..<loops.count where loops[index].pointee.isAbandoned && loops[index].pointee.cleanupHandlers.count > 0 {

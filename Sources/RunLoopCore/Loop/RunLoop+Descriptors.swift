@@ -119,8 +119,8 @@ extension RunLoopPointer {
         return events
     }
 
-    /// Registers interest again where less is registered with epoll than `mode` is interested in, because the modes that ran did not want
-    /// more or the system was out of memory. The caller holds the lock.
+    /// Registers the full interest again on watches in which `mode` is interested and for which epoll knows less, because the modes that ran
+    /// did not want more, or because memory or descriptors had run out. The caller holds the lock.
     func revisitWatches(_ mode: ModePointer) {
         pointee.mustRevisitWatches = false
         if pointee.poller.underRegisteredCount == 0 { return }
@@ -139,9 +139,9 @@ extension RunLoopPointer {
         advanceGenerationIfSilent(index)
     }
 
-    /// Gives the source of a watch that is not in the epoll set a new tag, so that events with the old one are ignored. epoll may continue
-    /// to report them if the descriptor was closed before it could be removed from the set, while a duplicate of it is open. The caller
-    /// holds the lock.
+    /// If a watch is not in the epoll set, gives its source a new tag, so that events with the old tag are ignored. epoll may continue to
+    /// report them if the descriptor was closed before it could be removed from the set, while a duplicate of it is open. The caller holds
+    /// the lock.
     func advanceGenerationIfSilent(_ index: Int) {
         let watch = pointee.poller[index]
         guard watch.hasTagOfSource, watch.state != .listening, let registration = watch.registrations else { return }
@@ -164,7 +164,7 @@ extension RunLoopPointer {
     }
 }
 
-// Watches for which too little is registered for a while, and how they are repaired.
+// Watches for which too little is registered temporarily, and how they are repaired.
 
 extension RunLoopPointer {
     /// The time after which the loop retries watches that failed for lack of memory or descriptors, in nanoseconds.
@@ -197,9 +197,9 @@ extension RunLoopPointer {
             hasUnreportedConnects: pointee.poller.unreportedConnectCount > 0)
     }
 
-    /// Whether a watch that was reported as hung up belongs to a socket that is not connected, or was not a moment ago: no client wants
-    /// that event. If the socket is not connected, makes the watch wait for the connection, so that epoll does not keep reporting the
-    /// hang-up. Up to three system calls and one epoll_ctl. The caller holds the lock.
+    /// Returns true if the report that a watch has hung up is to be ignored: its socket is not connected yet, or has been connected only
+    /// since then. If it is not connected, makes the watch wait for the connection, so that epoll does not keep reporting the hang-up. Up
+    /// to four system calls, one of them epoll_ctl. The caller holds the lock.
     @inline(never)
     func isUnconnected(_ index: Int) -> Bool {
         let hangUp = Sockets.hangUp(of: pointee.poller[index].fd)
@@ -213,7 +213,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Registers the sockets that are no longer unconnected as ordinary watches again. The caller holds the lock.
+    /// Registers sockets that have been connected meanwhile as ordinary watches again. The caller holds the lock.
     private func checkUnconnected() {
         var position = 0
         while let index = pointee.poller.takeConnected(from: &position) { listen(index) }

@@ -65,8 +65,8 @@ extension RunLoopPointer {
         return false
     }
 
-    /// Dispatches the always-ready watch of interest to the mode that was dispatched least recently. The caller holds the lock, which is
-    /// released during calls.
+    /// Of the always-ready watches in which the mode is interested, dispatches the one whose last dispatch is longest ago. Returns true if
+    /// that led to a call. The caller holds the lock, which is released during calls.
     private func dispatchAlwaysReady(_ mode: ModePointer) -> Bool {
         let next = pointee.poller.nextAlwaysReady { index in
             guard hasInterest(onWatch: index, mode), let registration = registration(onWatch: index, in: mode) else { return nil }

@@ -179,8 +179,8 @@ extension RunLoopPointer {
         return isThere
     }
 
-    /// Removes the registration from this loop, and releases the loop's reference to the source, unless the source is being called and the
-    /// call takes over the reference. Returns true if the caller has to destroy the source after unlocking. The caller holds the locks of
+    /// Removes the registration from this loop. Also releases the loop's reference to the source; but if the source is being called, the
+    /// call takes over that reference. Returns true if the caller has to destroy the source after unlocking. The caller holds the locks of
     /// the source and of the loop.
     private func leave(_ registration: RegistrationPointer) -> Bool {
         let source = registration.source
@@ -198,14 +198,16 @@ extension RunLoopPointer {
         return transfersReference(of: source) ? false : source.item.releaseInternal()
     }
 
-    /// Gives a signalled source a real signal time before it leaves the loop. A time of 0 stands for the loop's `signalsTaken`, which
-    /// replaces it when the loop queues the source (docs/DESIGN.md, section 5). Another loop has a different `signalsTaken`, and this loop
-    /// will have, so the 0 is replaced here. The caller holds the locks of the source and of the loop.
+    /// Gives a signalled source a real signal time before it leaves the loop. A time of 0 stands for the value of the loop's `signalsTaken`
+    /// at the moment when the loop queues the source (docs/DESIGN.md, section 5). A loop to which the source is added later has another
+    /// value by then, so the present one is stored here. The caller holds the locks of the source and of the loop.
     private func settleSignalTime(_ source: SourcePointer) {
         source.signalTime = pointee.signalsTaken
         pointee.signalsTaken &+= 1
     }
 
+    /// Removes the registration from its source's list, and updates what threads that signal the source read. The caller holds the lock of
+    /// the source.
     private func unlink(_ registration: RegistrationPointer, from source: SourcePointer) {
         if source.registrations == registration {
             source.registrations = registration.nextOfSource
@@ -217,7 +219,7 @@ extension RunLoopPointer {
         source.publishOnlyRegistration()
     }
 
-    /// Calls cancel for each mode that the source has left, and releases what `left` holds. Call without a lock held. Calls user code.
+    /// Calls the source's cancel for each mode in `left`, and releases what `left` holds. Call without a lock held. Calls user code.
     private func callCancels(_ source: SourcePointer, _ left: inout ScheduleCalls) {
         if let cancel = source.pointee.detail?.pointee.cancel { left.call(cancel, source.pointee.info, handle) }
         left.release()

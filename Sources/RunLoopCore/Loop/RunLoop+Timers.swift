@@ -199,7 +199,7 @@ extension RunLoopPointer {
         }
     }
 
-    /// Returns the mode's timer that fires first, with its key; nil if it has none. O(number of sets). The caller holds the lock.
+    /// Returns the first of the mode's queued timers, with its key; nil if none is queued. O(number of sets). The caller holds the lock.
     @inline(__always)
     func firstTimer(_ mode: ModePointer) -> (timer: TimerPointer, key: TimerKey)? {
         var earliest: (timer: TimerPointer, key: TimerKey)?
@@ -210,8 +210,8 @@ extension RunLoopPointer {
         return earliest
     }
 
-    /// Returns until when the mode's timers, with their tolerances, let the loop sleep; `.max` if there are none. O(number of sets). The
-    /// caller holds the lock.
+    /// Returns the latest instant to which the loop may sleep so that each of the mode's timers fires within its tolerance; `.max` if there
+    /// are no timers. O(number of sets). The caller holds the lock.
     func latestWake(_ mode: ModePointer) -> UInt64 {
         var latest = UInt64.max
         for index in 0..<mode.pointee.sets.count { latest = Swift.min(latest, mode.pointee.sets[index].pointee.timers.latestWake()) }

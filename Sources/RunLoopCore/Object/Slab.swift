@@ -11,11 +11,11 @@ struct Slab: ~Copyable {
     /// The number of addresses in a full magazine.
     static var magazineSize: Int { 256 }
     /// The size of a thread's first chunk, in bytes. Most threads have few objects, so the first chunk is small, and each chunk is twice as
-    /// large as the one before. A thread that needs more than `mostInSmallPages` objects (half a megabyte of timers, more than a megabyte
-    /// of sources) gets chunks of one huge page: the kernel allocates all of a huge page when its first byte is used.
+    /// large as the one before. Only a thread that needs more than `mostInSmallPages` objects (half a megabyte of timers, more than a
+    /// megabyte of sources) gets chunks of one huge page, since the kernel allocates all of a huge page when its first byte is used.
     private static var firstChunk: Int { 2048 }
     private static var mostInSmallPages: Int { 4096 }
-    /// How many allocations ahead memory is prefetched.
+    /// Each allocation prefetches the memory that the thread will allocate this many allocations later.
     private static var ahead: Int { 16 }
 
     /// Free addresses on their way from one thread's cache to another's.
@@ -67,10 +67,11 @@ struct Slab: ~Copyable {
         ///     free                                top                                 limit
         ///     | `ahead` words that are 0 | address | ... | last address | room ...
         ///
-        /// `top` and `limit` point `ahead` words below what they stand for: the end of the addresses and the end of the room. So all three
-        /// have the same offset, and an allocation can read the word `ahead` addresses below its own, to prefetch, without checking whether
-        /// there is one. `free` is what malloc returned, so that leak checkers find the block. All three are 0 until something has been
-        /// freed. They are integers, since comparing optional pointers checks for nil first.
+        /// `free` is the beginning of the block, so that leak checkers find it. `top` and `limit` are stored as `ahead` words less than what
+        /// the picture shows, so each of the three differs by `ahead` words from where the addresses begin, end, or have to end. The word
+        /// at the stored `top` can therefore be read, to prefetch what it points to, without checking whether there are that many
+        /// addresses. All three are 0 until the cache first holds an address. They are integers, since comparing optional pointers checks
+        /// for nil first.
         fileprivate var free: UInt = 0
         fileprivate var top: UInt = 0
         fileprivate var limit: UInt = 0
@@ -81,16 +82,18 @@ struct Slab: ~Copyable {
         fileprivate var doublings = 0
     }
 
-    /// Returns uninitialized memory; nil if out of memory. The cache's thread only. O(1), a malloc for each chunk.
+    /// Returns memory that is uninitialized, except for the tag 0 if it was used before; nil if out of memory. The cache's thread only.
+    /// O(1), a malloc for each chunk.
     @inline(__always)
     func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? { allocateCached(&cache) ?? allocateSlow(&cache) }
 
-    /// Returns uninitialized memory if the cache has any; otherwise nil. The cache's thread only. O(1), calls nothing.
+    /// Does what `allocate` does if the cache has memory; otherwise returns nil. The cache's thread only. O(1), calls nothing that is not
+    /// inlined.
     @inline(__always)
     func allocateCached(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if cache.top != cache.free {
             cache.top &-= UInt(Self.addressSize)
-            // Only the memory that was freed last is in the processor's cache, so prefetch for later allocations.
+            // What was freed long ago has left the processor's cache, so it is fetched before its turn comes.
             linux_prefetch(Self.words(cache.top).pointee)
             return Self.words(cache.top)[Self.ahead]
         }
@@ -166,7 +169,7 @@ struct Slab: ~Copyable {
         _ = deallocateCached(memory, &cache)
     }
 
-    /// Allocates the room for free addresses if the cache has none. Returns false if out of memory.
+    /// Gives the cache its stack for the addresses of free objects, unless it has one. Returns false if out of memory.
     private func prepare(_ cache: inout Cache) -> Bool {
         if cache.free == 0, let memory = calloc(Self.ahead + 2 * Self.magazineSize, Self.addressSize) {
             let free = UInt(bitPattern: memory)
@@ -175,7 +178,8 @@ struct Slab: ~Copyable {
         return cache.free != 0
     }
 
-    /// Fills an empty cache from a magazine. Returns false if there is none; may miss one that another thread adds at this moment.
+    /// Fills an empty cache from a magazine. Returns false if there is no magazine, or if out of memory. May miss a magazine that another
+    /// thread adds at this moment.
     private func take(_ cache: inout Cache) -> Bool {
         if magazines.load(ordering: .relaxed) == 0 { return false }
         guard prepare(&cache) else { return false }

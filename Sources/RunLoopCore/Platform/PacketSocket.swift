@@ -21,13 +21,13 @@ enum PacketSocket {
         case failed
     }
 
-    /// Whether this kernel lets a socket refuse descriptors: 0 if unknown, 1 if it does, 2 if not. Any thread.
+    /// 1 if this kernel lets a socket refuse descriptors, 2 if it does not, 0 if that is unknown. Any thread.
     private static let refusal = Atomic<UInt8>(0)
 
     /// Whether a socket that should refuse descriptors may have received some nevertheless: on Linux before 6.16.
     static var cannotRefuseDescriptors: Bool { refusal.load(ordering: .relaxed) == 2 }
 
-    /// Creates a socket that refuses descriptors, as do the sockets that it accepts.
+    /// Creates a socket that refuses descriptors, if the kernel can do that. The sockets of the connections that it accepts do so, too.
     private static func make() throws(SystemError) -> Int32 {
         let fd = try checked(linux_socket_of_packets())
         let saved = systemError

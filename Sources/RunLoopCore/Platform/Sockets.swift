@@ -38,7 +38,7 @@ enum Sockets {
 
     /// The meaning of a hang-up that the kernel reported.
     enum HangUp {
-        /// The connection has ended; or the descriptor, such as a pipe, is not one that can be connected.
+        /// The connection has ended, or the descriptor is of a kind that has no connections, such as a pipe.
         case ended
         /// There is no connection, none is being established, and the socket does not listen.
         case unconnected
@@ -58,13 +58,13 @@ enum Sockets {
         return option(fd, SO_DOMAIN) == AF_UNIX ? .unconnectedUnix : .unconnected
     }
 
-    /// Returns whether a socket that can be connected is neither connected, nor being connected, nor listening.
+    /// Returns whether the socket, of a type that can be connected, is idle: not connected, not being connected, not listening.
     static func isUnconnected(_ fd: Int32) -> Bool { isUnconnected(poll(fd)) }
 
-    /// Returns what the socket is ready for, including whether the peer has stopped writing.
+    /// Returns what the socket is ready for, including hang-up, error, and whether the peer has stopped writing. Never blocks.
     private static func poll(_ fd: Int32) -> Events { Descriptor.poll(fd, for: [.readable, .writable, .peerClosed]) }
 
-    /// Whether these events are those of an unconnected socket. An ended connection is also readable: there is an end or an error to read.
+    /// Whether these events are those of an unconnected socket: a hang-up alone. If a connection has ended, the socket is readable, too.
     private static func isUnconnected(_ events: Events) -> Bool {
         events.isBareHangUp
     }

@@ -64,12 +64,12 @@ enum Thread {
     static func forbidCancellation() { pthread_setcancelstate(Int32(PTHREAD_CANCEL_DISABLE), nil) }
 }
 
-/// Counts of references.
+/// Reference counts.
 extension Atomic where Value == UInt32 {
-    /// Adds a reference. Any thread that owns one.
+    /// Adds a reference. Any thread that owns a reference.
     func countUp() { wrappingAdd(1, ordering: .relaxed) }
 
-    /// Releases a reference. Returns true if it was the last one. Any thread that owns one.
+    /// Releases a reference, which the calling thread owns. Returns true if it was the last one.
     func countDown() -> Bool {
         if RaceDetector.isWatching { return countDownWatched() }
         return wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue == 0

@@ -8,7 +8,7 @@ import CLinux
 /// - After events have been dropped, the next batches are turns: the loop begins each of them with a descriptor that has not had its turn
 ///   (`begin`).
 ///
-/// Loop thread only, and therefore without a lock. Calls no user code.
+/// Loop thread only, so it needs no lock. Calls no user code.
 struct EventBatch: ~Copyable {
     private var batch: UnsafeMutablePointer<epoll_event>?
     /// The maximum number of events that epoll returns at a time. If more descriptors are ready, each batch begins where the previous one
@@ -35,7 +35,8 @@ struct EventBatch: ~Copyable {
     private var random: UInt32 = 1
     /// The number of this batch. It changes with each batch and when events are dropped.
     private(set) var number: UInt32 = 0
-    /// How many consecutive waits have reported a descriptor that is not watched. A single one may be a coincidence.
+    /// How many consecutive waits have reported a descriptor that is not watched. A single such wait needs no repair: a watch may have ended
+    /// after its event was fetched.
     private var staleWaits = 0
     private var sawStaleEvent = false
     private var isBroken = false
@@ -270,8 +271,8 @@ struct EventBatch: ~Copyable {
         return isSingle && isEmpty && !isFresh
     }
 
-    /// Returns whether the epoll has to be replaced, because it keeps reporting a descriptor that is not watched: see `Poller.rebuild`.
-    /// True once for every three such waits in a row.
+    /// Returns whether the epoll instance has to be replaced, because three waits in a row have reported a descriptor that is not watched:
+    /// see `Poller.rebuild`. Begins to count anew when it has returned true.
     mutating func takeNeedsRebuild() -> Bool {
         if staleWaits < 3 { return false }
         staleWaits = 0

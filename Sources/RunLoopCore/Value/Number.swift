@@ -52,7 +52,7 @@ extension DatePointer {
         free(self)
     }
 
-    /// Returns whether both dates are the same point in time. O(1).
+    /// Returns whether both dates denote the same point in time. A date that is not a number equals only itself. O(1).
     func equals(_ other: DatePointer) -> Bool { self == other || pointee.time == other.pointee.time }
 
     /// The hash of the date. Equal dates have equal hashes, including 0.0 and -0.0.
