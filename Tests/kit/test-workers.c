@@ -238,6 +238,26 @@ static void look_whether_wanted(RLWorkRef work, void *info)
     do_job(work, info);
 }
 
+static void count_begun(UNUSED RLWorkRef work, UNUSED void *info) { begun++; }
+static void never_completed(UNUSED RLWorkRef work, UNUSED void *info) { require(!"completed"); }
+
+START_TEST(work_that_is_done_in_a_mode_that_does_not_run_is_freed_when_it_is_cancelled)
+{
+    struct lifetime life = {0};
+    RLWorkContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLWorkRef work = RLWorkCreate(NULL, 0, count_begun, never_completed, &context);
+    RLRunLoopAddSource(main_loop, work, RLSTR("never"));
+    ck_assert(RLWorkersSubmit(workers, work));
+    await_count(&begun, 1);
+    RLRelease(workers); /* waits until the function has returned and its completion is posted */
+    workers = NULL;
+    ck_assert_int_eq(lifetime_held(&life), 1);
+    RLRunLoopSourceInvalidate(work);
+    RLRelease(work);
+    ck_assert_int_eq(lifetime_held(&life), 0);
+}
+END_TEST
+
 START_TEST(running_work_can_notice_that_it_is_cancelled)
 {
     struct job job = {0};
@@ -264,6 +284,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, no_more_work_runs_at_once_than_the_limit);
     tcase_add_test(all, a_single_worker_thread_keeps_the_order);
     tcase_add_test(all, work_that_has_not_begun_can_be_cancelled);
+    tcase_add_test(all, work_that_is_done_in_a_mode_that_does_not_run_is_freed_when_it_is_cancelled);
     tcase_add_test(all, running_work_can_notice_that_it_is_cancelled);
     return suite;
 }

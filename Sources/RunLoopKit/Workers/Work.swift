@@ -48,6 +48,8 @@ struct Work: ~Copyable, KitStorage {
     fileprivate var firstMode: OpaquePointer?
     /// The references to the handle that workers, their queue, posted functions and timers have.
     fileprivate let holders = HandleHolders()
+    /// The number of functions that `postSignal` has posted and that have been neither called nor cancelled. Any thread.
+    fileprivate let posted = Atomic<UInt32>(0)
     /// The next work item in the queue of the workers. Under the pool's lock.
     var next: WorkPointer?
 
@@ -146,14 +148,18 @@ extension WorkPointer {
         guard let modes = copyModes(of: link) else { return false }
         defer { RLRelease(UnsafeRawPointer(modes)) }
         retainHandle()
+        pointee.posted.add(1, ordering: .relaxed)
         // The release function is called even if the loop's thread exits before the other one is called.
         let isPosted = RLRunLoopPostFunctionWithRelease(link.pointee.loop, UnsafeRawPointer(modes), { _ in }, self) { info in
             let work = Work.pointer(info)
             if !work.pointee.holders.isHandleFreed { RLRunLoopSourceSignal(work.pointee.object.source) }
+            work.pointee.posted.subtract(1, ordering: .relaxed)
             work.releaseHandle()
         }
-        if isPosted == 0 { releaseHandle() }
-        return isPosted != 0
+        if isPosted != 0 { return true }
+        pointee.posted.subtract(1, ordering: .relaxed)
+        releaseHandle()
+        return false
     }
 
     /// Returns the modes of a loop that the source is in: a mode or an array. nil if there are none, or if out of memory. The caller holds
@@ -224,7 +230,11 @@ extension WorkPointer {
         // The modes in which the source is to be signalled may be others than those that it is in now.
         if modes > 0 && pointee.progress.load(ordering: .acquiring) == .done { RLRunLoopSourceSignal(pointee.object.source) }
         unlock()
-        if let released { RLRelease(UnsafeRawPointer(released)) }
+        if let released {
+            // Its mode may never run again, so the function would keep the work item.
+            if pointee.posted.load(ordering: .relaxed) > 0 { RLRunLoopCancelPerformFunction(released, nil, self) }
+            RLRelease(UnsafeRawPointer(released))
+        }
         let kind = pointee.object.kind.name
         if !isDone { Misuse.warn(kind, "RLRunLoopAddSource", "out of memory: completion of the work will not wake this loop") }
         if !isLimited { Misuse.warn(kind, "RLRunLoopAddSource", "out of memory: the timeout will not apply") }
