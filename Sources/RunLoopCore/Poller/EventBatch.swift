@@ -77,7 +77,8 @@ struct EventBatch: ~Copyable {
     }
 
     /// Begins a batch of one event without a system call: the descriptor with this tag is known to be readable. Returns false if there is
-    /// no buffer.
+    /// no buffer. Never inlined: otherwise the compiler does so or not depending on the size of the pass, its only caller.
+    @inline(never)
     mutating func begin(withReadable tag: UInt64) -> Bool {
         guard let batch else { return false }
         number &+= 1
