@@ -15,29 +15,33 @@ static int timers, functions, posts, sleeps;
 static double began, longest;
 static void (*longestFunction)(void);
 
-static void willCall(const RLRunLoopProbeEvent *event)
+static void willCall(const RLRunLoopProbeCall *call)
 {
-    timers += event->kind == kRLRunLoopProbeTimer;
-    functions += event->kind == kRLRunLoopProbeFunction;
+    timers += call->kind == kRLRunLoopProbeTimer;
+    functions += call->kind == kRLRunLoopProbeFunction;
     began = now();
 }
 
-static void didCall(const RLRunLoopProbeEvent *event)
+static void didCall(const RLRunLoopProbeCall *call)
 {
     double seconds = now() - began;
     if (seconds > longest) {
         longest = seconds;
-        longestFunction = event->function;
+        longestFunction = call->function;
     }
 }
 
-static void willSleep(const RLRunLoopProbeEvent *event)
+static void willSleep(uint32_t kind, const void *loop, uint64_t until, void (*function)(void), const void *mode)
 {
-    (void)event;
+    (void)kind, (void)loop, (void)until, (void)function, (void)mode;
     sleeps++;
 }
 
-static void sent(const RLRunLoopProbeEvent *event) { posts += event->kind == kRLRunLoopProbeFunction; }
+static void sent(uint32_t kind, const void *object, uint64_t number, void (*function)(void), const void *info)
+{
+    (void)object, (void)number, (void)function, (void)info;
+    posts += kind == kRLRunLoopProbeFunction;
+}
 
 static void quick(void *info) { (void)info; }
 
@@ -61,7 +65,7 @@ int main(void)
 {
     /* The probe is not copied: it must live as long as the process. */
     static const RLRunLoopProbe probe = {
-        .willCall = willCall, .didCall = didCall, .willSleep = willSleep, .sent = sent};
+        .version = 1, .willCall = willCall, .didCall = didCall, .willSleep = willSleep, .sent = sent};
     int ticks = 0;
     RLRunLoopTimerContext context = {.info = &ticks};
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(kRLAllocatorDefault, 0.02, 0.02, tick, &context);

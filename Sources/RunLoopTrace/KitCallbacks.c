@@ -4,7 +4,6 @@
    known by its address. If the kit is in no library of its own, or was loaded after the probe had been set, its functions are shown. */
 #include "KitCallbacks.h"
 #include "../CLinuxKit/include/KitHeader.h"
-#include "Companion.h"
 #include <fcntl.h>
 #include <link.h>
 #include <string.h>
@@ -51,14 +50,14 @@ static KitFunction clientFunction(const struct linux_kit_header *header, KitFunc
     return header->mark == KIT_MARK && header->callout != 0 ? (KitFunction)header->callout : function;
 }
 
-KitFunction kitFunctionWhenSent(const RLRunLoopProbeEvent *event)
+KitFunction kitFunctionWhenSent(const struct ProbeEvent *event)
 {
     if (event->info == NULL || !isOfKit((uintptr_t)event->function))
         return event->function;
     return clientFunction(event->info, event->function);
 }
 
-KitFunction kitFunctionAtBegin(const RLRunLoopProbeEvent *event)
+KitFunction kitFunctionAtBegin(const struct ProbeEvent *event)
 {
     KitFunction shown = kitFunctionWhenSent(event);
     if (shown == event->function || depth == FRAMES)
@@ -71,7 +70,7 @@ KitFunction kitFunctionAtBegin(const RLRunLoopProbeEvent *event)
 }
 
 /* Also removes the frames inside this callback, which never returned. */
-KitFunction kitFunctionAtEnd(const RLRunLoopProbeEvent *event)
+KitFunction kitFunctionAtEnd(const struct ProbeEvent *event)
 {
     if (depth == 0 || !isOfKit((uintptr_t)event->function))
         return event->function;

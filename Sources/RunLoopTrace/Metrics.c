@@ -200,13 +200,13 @@ static void countLateness(RLRunLoopTimerRef timer)
 }
 
 /* Whether a callback is librunloop's own. Such a callback is not counted; those that it calls are. */
-static inline int isOurs(const RLRunLoopProbeEvent *event)
+static inline int isOurs(const struct ProbeEvent *event)
 {
     uintptr_t function = (uintptr_t)event->function;
     return function >= libraryStart && function < libraryEnd;
 }
 
-static void willCall(const RLRunLoopProbeEvent *event)
+static void willCall(const struct ProbeEvent *event)
 {
     if (isOurs(event) || !isCounting())
         return;
@@ -227,7 +227,7 @@ static void willCall(const RLRunLoopProbeEvent *event)
 }
 
 /* Ignores the end of a callback whose beginning was not seen because counting started during it. */
-static void didCall(const RLRunLoopProbeEvent *event)
+static void didCall(const struct ProbeEvent *event)
 {
     uint64_t ticks = ticksNow();
     if (isOurs(event) || state != COUNTING || get(&mine->depth) == 0)
@@ -238,7 +238,7 @@ static void didCall(const RLRunLoopProbeEvent *event)
         countDuration(&mine->metrics.callTimes, ticksToNanoseconds(ticks - get(&mine->starts[depth])));
 }
 
-static void willPass(const RLRunLoopProbeEvent *event)
+static void willPass(const struct ProbeEvent *event)
 {
     if (!isCounting())
         return;
@@ -249,7 +249,7 @@ static void willPass(const RLRunLoopProbeEvent *event)
         put(&mine->functions[depth], 0);
 }
 
-static void willSleep(const RLRunLoopProbeEvent *event)
+static void willSleep(const struct ProbeEvent *event)
 {
     (void)event;
     if (!isCounting())
@@ -262,7 +262,7 @@ static void willSleep(const RLRunLoopProbeEvent *event)
     put(&mine->sleep, ((get(&mine->sleep) >> 1) - now) << 1 | 1);
 }
 
-static void didSleep(const RLRunLoopProbeEvent *event)
+static void didSleep(const struct ProbeEvent *event)
 {
     if (state != COUNTING || (get(&mine->sleep) & 1) == 0)
         return;
@@ -274,7 +274,7 @@ static void didSleep(const RLRunLoopProbeEvent *event)
     put(&mine->hasCalled, 0);
 }
 
-static void sent(const RLRunLoopProbeEvent *event)
+static void sent(const struct ProbeEvent *event)
 {
     if (!isCounting())
         return;
@@ -315,7 +315,7 @@ static int findLibrary(struct dl_phdr_info *its, size_t size, void *info)
 
 RLBoolean RLTraceMetricsStart(void)
 {
-    static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, NULL, NULL, willPass};
+    static const struct ProbePart part = {willCall, didCall, willSleep, didSleep, sent, NULL, NULL, willPass};
     sigset_t blocked;
     lockThreads(&blocked);
     if (!hasStarted) {
@@ -326,7 +326,7 @@ RLBoolean RLTraceMetricsStart(void)
     }
     int isPossible = hasStarted;
     unlockThreads(&blocked);
-    if (isPossible && companionUse(&probe))
+    if (isPossible && companionUse(&part))
         return 1;
     errno = ENOMEM;
     return 0;

@@ -165,5 +165,5 @@ int nowUse(void (*began)(void))
     if (began != NULL)
         __atomic_store_n(&whenBegun, began, __ATOMIC_RELEASE);
     pthread_once(&once, prepare);
-    return isPrepared && companionUse(&nowProbe);
+    return isPrepared && companionUse(&nowPart);
 }

@@ -20,7 +20,7 @@ static void copyName(RLStringRef name, uint64_t words[NOW_NAME_WORDS])
 }
 
 /* Returns the entry that counts a callback: its own, a free one, or else that of the callback called least often. */
-static struct NowCallee *calleeOf(const struct NowState *state, const RLRunLoopProbeEvent *event)
+static struct NowCallee *calleeOf(const struct NowState *state, const struct ProbeEvent *event)
 {
     uint64_t key = ((uintptr_t)event->function >> 4 ^ (uintptr_t)event->info >> 4) * 0x9E3779B97F4A7C15u;
     struct NowCallee *callees = mine->state.callees, *place = callees + (key >> 61);
@@ -35,7 +35,7 @@ static struct NowCallee *calleeOf(const struct NowState *state, const RLRunLoopP
     return place;
 }
 
-static uint64_t descriptorOf(const RLRunLoopProbeEvent *event)
+static uint64_t descriptorOf(const struct ProbeEvent *event)
 {
     int descriptor = -1;
     if (event->kind == kRLRunLoopProbeFileDescriptor)
@@ -45,7 +45,7 @@ static uint64_t descriptorOf(const RLRunLoopProbeEvent *event)
     return descriptor < 0 ? NOW_NOTHING : (uint64_t)descriptor;
 }
 
-static void countCall(const RLRunLoopProbeEvent *event, uint64_t descriptor)
+static void countCall(const struct ProbeEvent *event, uint64_t descriptor)
 {
     struct NowState *state = &mine->state;
     struct NowCallee *callee = calleeOf(state, event);
@@ -69,7 +69,7 @@ static void countCall(const RLRunLoopProbeEvent *event, uint64_t descriptor)
         put(&state->credit, state->credit + 1);
 }
 
-static void willCall(const RLRunLoopProbeEvent *event)
+static void willCall(const struct ProbeEvent *event)
 {
     if (!nowIsReady())
         return;
@@ -99,7 +99,7 @@ static void willCall(const RLRunLoopProbeEvent *event)
 
 /* Ignores the end of a callback whose beginning was not seen. Also removes frames inside the callback that has ended: those callbacks never
    returned, as when a coroutine is abandoned. */
-static void didCall(const RLRunLoopProbeEvent *event)
+static void didCall(const struct ProbeEvent *event)
 {
     if (!nowIsReady() || mine->state.depth == 0)
         return;
@@ -125,7 +125,7 @@ static void didCall(const RLRunLoopProbeEvent *event)
     endChange();
 }
 
-static void willSleep(const RLRunLoopProbeEvent *event)
+static void willSleep(const struct ProbeEvent *event)
 {
     if (!nowIsReady())
         return;
@@ -139,7 +139,7 @@ static void willSleep(const RLRunLoopProbeEvent *event)
     endChange();
 }
 
-static void didSleep(const RLRunLoopProbeEvent *event)
+static void didSleep(const struct ProbeEvent *event)
 {
     if (!nowIsReady())
         return;
@@ -165,7 +165,7 @@ static void didSleep(const RLRunLoopProbeEvent *event)
     endChange();
 }
 
-static void noteRequest(const RLRunLoopProbeEvent *event)
+static void noteRequest(const struct ProbeEvent *event)
 {
     struct NowRequest *place = mine->state.requests;
     for (int index = 0; index < NOW_REQUESTS; index++) {
@@ -185,7 +185,7 @@ static void noteRequest(const RLRunLoopProbeEvent *event)
 
 /* May run in a signal handler, but not for requests. Also records what threads without a loop send, so that it is known which thread woke
    which. */
-static void sent(const RLRunLoopProbeEvent *event)
+static void sent(const struct ProbeEvent *event)
 {
     switch (event->kind) {
     case kRLRunLoopProbeWake:
@@ -211,7 +211,7 @@ static void sent(const RLRunLoopProbeEvent *event)
     }
 }
 
-static void received(const RLRunLoopProbeEvent *event)
+static void received(const struct ProbeEvent *event)
 {
     if (event->kind != kRLRunLoopProbeReply || mine == NULL)
         return;
@@ -223,4 +223,4 @@ static void received(const RLRunLoopProbeEvent *event)
         }
 }
 
-const RLRunLoopProbe nowProbe = {0, willCall, didCall, willSleep, didSleep, sent, received, NULL, NULL};
+const struct ProbePart nowPart = {willCall, didCall, willSleep, didSleep, sent, received, NULL, NULL};

@@ -10,12 +10,12 @@ extern THREAD_LOCAL struct NowThread *mine;
 int nowIsReady(void);
 
 /* NowEvents.c */
-extern const RLRunLoopProbe nowProbe;
+extern const struct ProbePart nowPart;
 
 /* Wakings.c: all of these may be called in signal handlers. */
 
 /* Records what the calling thread has sent, and to which loop; NULL stands for any. */
-void wakingSent(const RLRunLoopProbeEvent *event, const void *loop);
+void wakingSent(const struct ProbeEvent *event, const void *loop);
 /* Records that the calling thread wakes a loop. */
 void wakingNote(const void *loop);
 /* Reads which thread last woke a loop. Returns 0 if that is not known. */

@@ -97,7 +97,7 @@ static inline uint64_t takeNumber(struct TraceHeader *its)
 }
 
 /* Records an event of the calling thread, unless the thread has no file. */
-static inline void record(enum TracePart part, const RLRunLoopProbeEvent *event, uint64_t function, uint64_t what)
+static inline void record(enum TracePart part, const struct ProbeEvent *event, uint64_t function, uint64_t what)
 {
     if (state != MAPPED) {
         if (state == BEING_MADE)
@@ -120,12 +120,12 @@ static inline void record(enum TracePart part, const RLRunLoopProbeEvent *event,
 }
 
 /* Records an event with its function and its number or, if it has none, its object. */
-static void plain(enum TracePart part, const RLRunLoopProbeEvent *event)
+static void plain(enum TracePart part, const struct ProbeEvent *event)
 {
     record(part, event, (uintptr_t)event->function, event->number ? event->number : (uintptr_t)event->object);
 }
 
-static void willCall(const RLRunLoopProbeEvent *event)
+static void willCall(const struct ProbeEvent *event)
 {
     if (event->kind != kRLRunLoopProbeTimer)
         return plain(TRACE_WILL_CALL, event);
@@ -135,7 +135,7 @@ static void willCall(const RLRunLoopProbeEvent *event)
     record(TRACE_WILL_CALL, event, (uintptr_t)event->function, bits);
 }
 
-static void didCall(const RLRunLoopProbeEvent *event) { plain(TRACE_DID_CALL, event); }
+static void didCall(const struct ProbeEvent *event) { plain(TRACE_DID_CALL, event); }
 
 /* Returns the index of a mode's name in the header. O(number of names); most loops have one. */
 static uint32_t modeIndex(RLStringRef mode)
@@ -153,7 +153,7 @@ static uint32_t modeIndex(RLStringRef mode)
     return index < TRACE_MODES ? index : TRACE_MODES - 1;
 }
 
-static void willSleep(const RLRunLoopProbeEvent *event)
+static void willSleep(const struct ProbeEvent *event)
 {
     if (state == NONE)
         makeRing();
@@ -161,21 +161,21 @@ static void willSleep(const RLRunLoopProbeEvent *event)
         record(TRACE_WILL_SLEEP, event, modeIndex((RLStringRef)event->info), (uintptr_t)event->object);
 }
 
-static void didSleep(const RLRunLoopProbeEvent *event) { plain(TRACE_DID_SLEEP, event); }
+static void didSleep(const struct ProbeEvent *event) { plain(TRACE_DID_SLEEP, event); }
 /* A call of RLRunLoopWakeUp is not drawn; a wake-up that ends a sleep is. */
-static void sent(const RLRunLoopProbeEvent *event)
+static void sent(const struct ProbeEvent *event)
 {
     if (event->kind != kRLRunLoopProbeWakeUp)
         plain(TRACE_SENT, event);
 }
-static void received(const RLRunLoopProbeEvent *event) { plain(TRACE_RECEIVED, event); }
-static void dropped(const RLRunLoopProbeEvent *event) { plain(TRACE_DROPPED, event); }
+static void received(const struct ProbeEvent *event) { plain(TRACE_RECEIVED, event); }
+static void dropped(const struct ProbeEvent *event) { plain(TRACE_DROPPED, event); }
 
 /* --- beginning and end of the process ------------------------------------------------------------------------------------- */
 
-const RLRunLoopProbe *traceBegin(void)
+const struct ProbePart *traceBegin(void)
 {
-    static const RLRunLoopProbe probe = {0, willCall, didCall, willSleep, didSleep, sent, received, dropped, NULL};
+    static const struct ProbePart part = {willCall, didCall, willSleep, didSleep, sent, received, dropped, NULL};
     const char *records = secure_getenv("RUNLOOP_TRACE_RECORDS");
     if (!traceHasDirectory() || (records != NULL && strcmp(records, "0") == 0))
         return NULL;
@@ -185,7 +185,7 @@ const RLRunLoopProbe *traceBegin(void)
             capacity *= 2;
     if (pthread_key_create(&threadEnd, endThread) != 0 || pthread_atfork(NULL, NULL, forgetInChild) != 0)
         return NULL;
-    return &probe;
+    return &part;
 }
 
 /* At exit: copies the list of mapped files again, as libraries may have been loaded since. */

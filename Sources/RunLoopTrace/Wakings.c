@@ -47,7 +47,7 @@ int wakingTake(const void *loop, struct NowWaking *waking)
     return before % 2 == 0 && before == __atomic_load_n(sequence, __ATOMIC_RELAXED) && its == (uintptr_t)loop;
 }
 
-void wakingSent(const RLRunLoopProbeEvent *event, const void *loop)
+void wakingSent(const struct ProbeEvent *event, const void *loop)
 {
     lastSent.loop = loop;
     lastSent.kind = event->kind;

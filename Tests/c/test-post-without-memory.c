@@ -124,15 +124,16 @@ START_TEST(a_mode_is_empty_once_its_functions_were_cancelled_without_memory)
 END_TEST
 
 /* Called on the waiting thread, just before it queues its function. */
-static void forbid_memory(const RLRunLoopProbeEvent *event)
+static void forbid_memory(uint32_t kind, UNUSED const void *object, UNUSED uint64_t number,
+                          UNUSED void (*function)(void), UNUSED const void *info)
 {
-    if (event->kind == kRLRunLoopProbeFunction)
+    if (kind == kRLRunLoopProbeFunction)
         failures = NEVER;
 }
 
 static void *wait_in_vain(UNUSED void *info)
 {
-    static const RLRunLoopProbe probe = {.sent = forbid_memory};
+    static const RLRunLoopProbe probe = {.version = 1, .sent = forbid_memory};
     require(RLRunLoopSetProbe(&probe));
     errno = 0;
     require(!RLRunLoopPerformFunctionAndWait(rl, kRLRunLoopDefaultMode, count_call, NULL, 0.01));

@@ -4,27 +4,42 @@
 /* The events received, as words: a letter for the probe's function, then the kind. "c4" is willCall of a function. */
 static struct record {
     char part;
-    RLRunLoopProbeEvent event;
+    struct event {
+        uint32_t kind;
+        uint64_t detail;
+        const void *object, *info;
+        void (*function)(void);
+        uint64_t number;
+    } event;
     pthread_t thread;
 } records[256];
 static atomic_int count;
 
-static void add(char part, const RLRunLoopProbeEvent *event)
+static void add(char part, struct event event)
 {
     int index = atomic_fetch_add(&count, 1);
     require(index < 256);
-    records[index] = (struct record){part, *event, pthread_self()};
+    records[index] = (struct record){part, event, pthread_self()};
 }
-static void will_call(const RLRunLoopProbeEvent *event) { add('c', event); }
-static void did_call(const RLRunLoopProbeEvent *event) { add('d', event); }
-static void will_sleep(const RLRunLoopProbeEvent *event) { add('s', event); }
-static void did_sleep(const RLRunLoopProbeEvent *event) { add('w', event); }
-static void sent(const RLRunLoopProbeEvent *event) { add('>', event); }
-static void received(const RLRunLoopProbeEvent *event) { add('<', event); }
-static void dropped(const RLRunLoopProbeEvent *event) { add('x', event); }
-static void will_pass(const RLRunLoopProbeEvent *event) { add('p', event); }
+static void add_call(char part, const RLRunLoopProbeCall *call)
+{
+    add(part, (struct event){call->kind, call->detail, call->item, call->info, call->function, 0});
+}
+static void will_call(const RLRunLoopProbeCall *call) { add_call('c', call); }
+static void did_call(const RLRunLoopProbeCall *call) { add_call('d', call); }
+#define ON(name, part)                                                                                             \
+    static void name(uint32_t kind, const void *object, uint64_t number, void (*function)(void), const void *info) \
+    {                                                                                                              \
+        add(part, (struct event){kind, 0, object, info, function, number});                                        \
+    }
+ON(will_sleep, 's')
+ON(did_sleep, 'w')
+ON(sent, '>')
+ON(received, '<')
+ON(dropped, 'x')
+ON(will_pass, 'p')
 /* Without passes, of which there may be more than a test expects. */
-static const RLRunLoopProbe everything = {0, will_call, did_call, will_sleep, did_sleep, sent, received, dropped, NULL};
+static const RLRunLoopProbe everything = {1, will_call, did_call, will_sleep, did_sleep, sent, received, dropped, NULL};
 
 static RLRunLoopRef rl;
 static void use_probe(void)
@@ -42,7 +57,7 @@ static void assert_events(const char *expected)
                  records[index].part, records[index].event.kind);
     ck_assert_str_eq(event_at, expected);
 }
-static const RLRunLoopProbeEvent *event_at(int index) { return &records[index].event; }
+static const struct event *event_at(int index) { return &records[index].event; }
 static void forget(void) { atomic_store(&count, 0); }
 
 static void run_once(void) { RLRunLoopRunInMode(MODE, 0, 0); }
@@ -61,6 +76,7 @@ START_TEST(a_signal_and_its_perform_report_the_same_function_and_info)
     for (int index = 0; index < 3; index++) {
         ck_assert(event_at(index)->function == FUNCTION(do_nothing));
         ck_assert_ptr_eq(event_at(index)->info, &count);
+        ck_assert_ptr_eq(event_at(index)->object, index == 0 ? (const void *)source : &count);
     }
     RLRunLoopSourceInvalidate(source);
     RLRunLoopSourceSignal(source);
@@ -94,7 +110,7 @@ START_TEST(each_cancelled_post_is_reported_as_dropped)
     assert_events(">4 >4 >4 x4 x4 x4 c4 d4");
     ck_assert(event_at(3)->function == FUNCTION(do_nothing) && event_at(4)->function == FUNCTION(release_nothing));
     for (int index = 3; index < 6; index++)
-        ck_assert(event_at(index)->object == rl && event_at(index)->info == &count);
+        ck_assert_ptr_eq(event_at(index)->info, &count);
     ck_assert_int_eq(RLRunLoopCancelPerformFunction(rl, NULL, &count), 0);
     assert_events(">4 >4 >4 x4 x4 x4 c4 d4");
 }
@@ -115,8 +131,8 @@ START_TEST(posts_left_in_an_ended_loop_are_reported_as_dropped)
     require(pthread_join(thread, &loop) == 0);
     assert_events(">4 >4 x4 x4 c4 d4");
     for (int index = 0; index < 4; index++)
-        ck_assert(event_at(index)->object == loop && event_at(index)->info == &count &&
-                  event_at(index)->function == FUNCTION(do_nothing));
+        ck_assert(event_at(index)->info == &count && event_at(index)->function == FUNCTION(do_nothing) &&
+                  (index >= 2 || event_at(index)->object == loop));
 }
 END_TEST
 
@@ -197,14 +213,14 @@ START_TEST(a_sleep_reports_its_deadline_and_what_ended_it)
     int last = atomic_load(&count) - 1;
     while (records[last].part != 'w')
         last--;
-    ck_assert_uint_eq(event_at(last)->detail, kRLRunLoopProbeWokenUp);
+    ck_assert_uint_eq(event_at(last)->number, kRLRunLoopProbeWokenUp);
     ck_assert_ptr_eq(event_at(last)->object, rl);
     int wakes = 0;
     for (int index = 0; index < last; index++) {
         if (records[index].part == 's') {
             ck_assert_ptr_eq(event_at(index)->object, rl);
             ck_assert_ptr_eq(event_at(index)->info, kRLRunLoopDefaultMode);
-            ck_assert(event_at(index)->number == UINT64_MAX);
+            ck_assert(event_at(index)->number > INT64_MAX);
         }
         if (records[index].part == '>' && event_at(index)->kind == kRLRunLoopProbeWake) {
             wakes++;
@@ -222,14 +238,14 @@ START_TEST(a_sleep_reports_its_deadline_and_what_ended_it)
     uint64_t until = event_at(0)->number;
     ck_assert(until >= (uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec);
     ck_assert(until <= (uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec);
-    ck_assert_uint_eq(event_at(atomic_load(&count) - 1)->detail, kRLRunLoopProbeByItself);
+    ck_assert_uint_eq(event_at(atomic_load(&count) - 1)->number, kRLRunLoopProbeByItself);
     drop_source(source);
 }
 END_TEST
 
 START_TEST(each_pass_is_reported_with_its_loop_and_mode)
 {
-    static const RLRunLoopProbe passes = {.willCall = will_call, .willPass = will_pass};
+    static const RLRunLoopProbe passes = {.version = 1, .willCall = will_call, .willPass = will_pass};
     ck_assert(RLRunLoopSetProbe(&passes));
     RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
     run_once();
@@ -268,7 +284,7 @@ START_TEST(a_message_and_its_callback_report_the_same_port)
     assert_events(">7 >7 x7 c1 c7 d7 d1");
     for (int index = 0; index < 3; index++)
         ck_assert_ptr_eq(event_at(index)->object, port);
-    ck_assert(event_at(4)->object == port && event_at(4)->function == FUNCTION(receive) && event_at(4)->detail == 0);
+    ck_assert(event_at(4)->object == port && event_at(4)->function == FUNCTION(receive));
     RLRelease(message);
     RLRunLoopSourceInvalidate(source);
     RLRelease(source);
@@ -280,7 +296,12 @@ static RLDataRef answer(UNUSED RLMessagePortRef port, UNUSED int32_t id, UNUSED 
 {
     return text_data("reply");
 }
-/* The server reports what its probe received: the numbers of the request and of the reply. */
+/* The number that both processes have in common. */
+static uint64_t number_of(const struct event *event)
+{
+    return event->number >> 32 == 0 ? event->number | (uint64_t)getpid() << 32 : event->number;
+}
+/* The server reports what its probe received: the numbers of the request and of the reply, and the message's ID. */
 static void serve_and_report(int ready)
 {
     struct server server;
@@ -289,17 +310,20 @@ static void serve_and_report(int ready)
     say_ready(ready);
     while (atomic_load(&count) == 0 || records[atomic_load(&count) - 1].part != '>')
         RLRunLoopRunInMode(MODE, 1e9, 1);
-    uint64_t numbers[2] = {0, 0};
+    uint64_t numbers[3] = {0, 0, 0};
     for (int index = 0; index < atomic_load(&count); index++) {
         if (records[index].part == '<' && event_at(index)->kind == kRLRunLoopProbeMessagePort)
-            numbers[0] = event_at(index)->number;
+            numbers[0] = number_of(event_at(index));
         if (records[index].part == '>' && event_at(index)->kind == kRLRunLoopProbeReply)
-            numbers[1] = event_at(index)->number;
+            numbers[1] = number_of(event_at(index));
     }
+    for (int index = 0; index < atomic_load(&count); index++)
+        if (records[index].part == 'c' && event_at(index)->kind == kRLRunLoopProbeMessagePort)
+            numbers[2] = event_at(index)->detail;
     require(write(ready, numbers, sizeof numbers) == sizeof numbers);
     end_server(&server);
 }
-START_TEST(a_request_and_its_reply_report_the_same_number_in_both_processes)
+START_TEST(a_request_and_its_reply_have_the_same_number_in_both_processes)
 {
     int ready;
     pid_t child = start_server_process(serve_and_report, &ready);
@@ -313,10 +337,10 @@ START_TEST(a_request_and_its_reply_report_the_same_number_in_both_processes)
               event_at(0)->object == remote);
     ck_assert(records[last].part == '<' && event_at(last)->kind == kRLRunLoopProbeReply &&
               event_at(last)->object == remote);
-    uint64_t numbers[2];
+    uint64_t numbers[3];
     require(read(ready, numbers, sizeof numbers) == sizeof numbers);
-    ck_assert(numbers[0] != 0 && numbers[0] == event_at(0)->number && numbers[1] == event_at(last)->number);
-    ck_assert(numbers[0] == numbers[1]);
+    ck_assert(numbers[0] != 0 && numbers[0] == number_of(event_at(0)) && numbers[1] == number_of(event_at(last)));
+    ck_assert(numbers[0] == numbers[1] && numbers[2] == 7);
     close(ready);
     end_process(child, 0);
     RLRelease(remote);
@@ -325,9 +349,12 @@ END_TEST
 
 START_TEST(null_probe_functions_are_not_called_and_an_unknown_version_is_refused)
 {
-    static const RLRunLoopProbe nothing = {0}, later = {.version = 1};
-    ck_assert(!RLRunLoopSetProbe(&later));
-    assert_misuse("RLRunLoopSetProbe", "probe", NULL);
+    static const RLRunLoopProbe nothing = {.version = 1}, later = {.version = 2, .sent = sent},
+                                earlier = {.sent = sent};
+    ck_assert(!RLRunLoopSetProbe(&later) && !RLRunLoopSetProbe(&earlier));
+    RLRunLoopWakeUp(rl);
+    assert_events(">14");
+    forget();
     ck_assert(RLRunLoopSetProbe(&nothing));
     RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
     RLRunLoopRunInMode(MODE, 0.001, 0);
@@ -335,9 +362,9 @@ START_TEST(null_probe_functions_are_not_called_and_an_unknown_version_is_refused
 }
 END_TEST
 
-static void will_call_other(const RLRunLoopProbeEvent *event) { add('C', event); }
-static void did_call_other(const RLRunLoopProbeEvent *event) { add('D', event); }
-static const RLRunLoopProbe other = {.willCall = will_call_other, .didCall = did_call_other};
+static void will_call_other(const RLRunLoopProbeCall *call) { add_call('C', call); }
+static void did_call_other(const RLRunLoopProbeCall *call) { add_call('D', call); }
+static const RLRunLoopProbe other = {.version = 1, .willCall = will_call_other, .didCall = did_call_other};
 static void set_probe(void *probe) { RLRunLoopSetProbe(probe); }
 static void set_socket_probe(UNUSED RLSocketRef socket, UNUSED RLSocketCallBackType type, UNUSED RLDataRef address,
                              UNUSED const void *data, UNUSED void *info)
@@ -399,7 +426,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, each_pass_is_reported_with_its_loop_and_mode);
     tcase_add_test(tcase, a_wake_up_is_reported_even_if_the_loop_is_awake);
     tcase_add_test(tcase, a_message_and_its_callback_report_the_same_port);
-    tcase_add_test(tcase, a_request_and_its_reply_report_the_same_number_in_both_processes);
+    tcase_add_test(tcase, a_request_and_its_reply_have_the_same_number_in_both_processes);
     tcase_add_test(tcase, null_probe_functions_are_not_called_and_an_unknown_version_is_refused);
     tcase_add_test(tcase, the_end_of_a_call_is_reported_to_the_probe_that_saw_it_begin);
     tcase_add_test(tcase, a_signal_handler_may_signal_a_source_while_a_probe_is_installed);

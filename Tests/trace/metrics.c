@@ -11,11 +11,10 @@
 #include <unistd.h>
 
 #ifdef WITHOUT_COMPANION
-/* For ThreadSanitizer this program is compiled together with Metrics.c, without the other parts of the library. */
+/* For ThreadSanitizer this program is compiled together with Metrics.c and the probe, without the rest of the library. */
 #include "../../Sources/RunLoopTrace/Companion.h"
 THREAD_LOCAL int isCompanionThread;
 int hasCounter;
-int companionUse(const RLRunLoopProbe *part) { return RLRunLoopSetProbe(part); }
 #endif
 
 /* How far this thread's clock is ahead, as if the thread had been interrupted between reading a value and reading

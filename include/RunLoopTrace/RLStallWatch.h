@@ -37,7 +37,7 @@ typedef struct RLStall {
     RLIndex version;          /**< 0. */
     int thread;               /**< The thread, as gettid(2) returns it. */
     uint32_t kind;            /**< What is being called: kRLRunLoopProbeTimer, … */
-    const void *object;       /**< The object, as reported to a probe; it may have been freed. */
+    const void *object;       /**< The object, NULL for sources and functions; it may have been freed. */
     void (*function)(void);   /**< The function, whatever its type. */
     const void *info;         /**< The info of that function. */
     const char *functionName; /**< Its name, unless stripped (static functions included); otherwise NULL. */

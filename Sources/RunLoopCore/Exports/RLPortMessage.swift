@@ -86,11 +86,13 @@ public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Doub
         return 0
     }
     if Registry.current == nil { return 0 }
+    if Probe.isSet { Probe.report(.sent, .port, port) }
     let queued = QueuedMessage(message)
     queued.retain()
-    if Probe.isSet { Probe.report(.sent, .port, port) }
     if port.send(queued, until: limit) { return 1 }
-    Probe.report(.dropped, .port, port)
-    preservingSystemError { queued.release() }
+    preservingSystemError {
+        Probe.report(.dropped, .port, port)
+        queued.release()
+    }
     return 0
 }

@@ -117,7 +117,7 @@ extension SourcePointer {
     /// Signals the source, except where that has no effect: on sources with a descriptor, and on invalid ones.
     fileprivate func signalIfValid() {
         if !isSignallable { return }
-        if Probe.isSet { Probe.report(.sent, .source, nil, info: pointee.info, addressOfFunction(pointee.function.perform)) }
+        if Probe.isSet { Probe.report(.sent, .source, self, function: addressOfFunction(pointee.function.perform), info: pointee.info) }
         signal()
     }
 }

@@ -8,7 +8,8 @@ import CRunLoop
 // functions differ, so that the linker does not fold two into one. The numbers of static probes are the kinds of RLRunLoopProbe.h.
 //
 // If the client has set a probe (`RLRunLoopSetProbe`), `Probe.call` makes the call instead, and the static probes are skipped. Nothing keeps
-// the compiler from jumping there, so a backtrace may then lack this frame. getPort, schedule and cancel are not reported to it.
+// the compiler from jumping there, so a backtrace may then lack this frame. getPort, schedule and cancel are not reported to it. It gets each
+// argument as a whole word, so those that the callback declares as 32 bits are passed here with 32 zeros before them.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION")
 @inline(never)
@@ -106,17 +107,17 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
-    _ port: OpaquePointer, _ message: Int32, _ data: OpaquePointer, _ info: UnsafeMutableRawPointer?,
+    _ port: OpaquePointer, _ message: UInt, _ data: OpaquePointer, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> OpaquePointer?
 ) -> OpaquePointer? {
     if _slowPath(Probe.isSet) {
         return OpaquePointer(
             bitPattern: Probe.call(
-                .messagePort, UInt(bitPattern: port), UInt(UInt32(bitPattern: message)), UInt(bitPattern: data), UInt(bitPattern: info),
+                .messagePort, UInt(bitPattern: port), message, UInt(bitPattern: data), UInt(bitPattern: info),
                 addressOfFunction(callout)))
     }
     linux_probe_call(8, addressOfFunction(callout), UnsafeRawPointer(port))
-    let reply = callout(port, message, data, info)
+    let reply = callout(port, Int32(truncatingIfNeeded: message), data, info)
     linux_probe_called(8)
     return reply
 }
@@ -124,17 +125,17 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION")
 @inline(never)
 func RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
-    _ port: OpaquePointer, _ result: Int32, _ data: OpaquePointer?, _ info: UnsafeMutableRawPointer?,
+    _ port: OpaquePointer, _ result: UInt, _ data: OpaquePointer?, _ info: UnsafeMutableRawPointer?,
     _ callout: @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 ) {
     if _slowPath(Probe.isSet) {
         Probe.call(
-            .reply, UInt(bitPattern: port), UInt(UInt32(bitPattern: result)), UInt(bitPattern: data), UInt(bitPattern: info),
+            .reply, UInt(bitPattern: port), result, UInt(bitPattern: data), UInt(bitPattern: info),
             addressOfFunction(callout))
         return
     }
     linux_probe_call(9, addressOfFunction(callout), UnsafeRawPointer(port))
-    callout(port, result, data, info)
+    callout(port, Int32(truncatingIfNeeded: result), data, info)
     linux_probe_called(9)
 }
 

@@ -78,7 +78,7 @@ struct PerformRequest: BitwiseCopyable {
     func finishUncalled(_ outcome: PerformTicket.State?, by loop: RunLoopPointer) {
         var plain = self
         let extra = plain.takeExtra()
-        Probe.report(.dropped, .function, loop, info: plain.detail, addressOfFunction(function))
+        Probe.report(.dropped, .function, function: addressOfFunction(function), info: plain.detail)
         if let extra {
             if let outcome { Self.finishExtra(extra, outcome) } else { free(extra) }
         }

@@ -97,7 +97,7 @@ extension RunLoopPointer {
             // last pass checked for one.
             if takeWakeUp() && isStopRequested { return .stopped }
             handleWatchTrouble()
-            if _slowPath(Probe.isSet) { Probe.report(.willPass, .pass, self, info: mode.pointee.name) }
+            if Probe.isSet { Probe.report(.willPass, .pass, self, info: mode.pointee.name) }
 
             // Step 2: notify observers that timers are about to be handled.
             // Step 3: notify observers that sources are about to be handled.

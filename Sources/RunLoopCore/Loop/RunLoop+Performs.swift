@@ -41,7 +41,7 @@ extension RunLoopPointer {
     /// RLRunLoopPerformFunction and RLRunLoopPostFunction. Returns false with errno. O(1), amortized without allocation; at most one system
     /// call per sleep of the loop. Any thread.
     func enqueue(_ request: PerformRequest, wakes: Bool) -> Bool {
-        if Probe.isSet { Probe.report(.sent, .function, self, info: request.info, addressOfFunction(request.function)) }
+        if Probe.isSet { Probe.report(.sent, .function, self, function: addressOfFunction(request.function), info: request.info) }
         return enqueueUnreported(request, wakes: wakes)
     }
 

@@ -46,14 +46,14 @@ extension RunLoopPointer {
 
         if wasEmptied(mode) { return .finished }
         if pointee.wake.goToSleep(inEpoll: wakeDescriptor) {
-            Probe.report(.willSleep, .sleep, self, info: mode.pointee.name, UInt(limit.kernelNanoseconds))
+            Probe.report(.willSleep, .sleep, self, number: UInt(limit.kernelNanoseconds), info: mode.pointee.name)
             if target.isNothing {
                 pointee.wake.sleepOnWord(until: limit)
             } else {
                 pointee.eventBatch.sleep(target, until: limit, extent, now, sleepsBefore: count)
             }
             let reason = pointee.wake.wakeFromSleep()
-            Probe.report(.didSleep, .sleep, self, detail: reason.rawValue)
+            Probe.report(.didSleep, .sleep, self, number: UInt(reason.rawValue))
             if reason != .nothing && !target.isNothing { pointee.eventBatch.countWake() }
             if limit != .never { Clock.sampleClocksOncePerTick() }
             return end(of: reason, mode, limit)

@@ -85,9 +85,9 @@ extension MessagePortPointer {
         request.pointee.outer = loop.pointee.requestInCallback.map { RequestPointer($0) }
         loop.pointee.requestInCallback = UnsafeMutableRawPointer(request)
         let level = loop.pushCleanup(CleanupHandler(function: abandonRequest, object: self, part: request, info: info))
-        if Probe.isSet { request.report(.received, .messagePort) }
+        Probe.report(.received, .messagePort, self, number: UInt(request.pointee.number))
         let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
-            handle, request.pointee.messageID, request.pointee.data.handle, info, callout)
+            handle, UInt(UInt32(bitPattern: request.pointee.messageID)), request.pointee.data.handle, info, callout)
         loop.popCleanup(level)
         loop.pointee.requestInCallback = UnsafeMutableRawPointer(request.pointee.outer)
         if context.retain != nil { context.released(info) }

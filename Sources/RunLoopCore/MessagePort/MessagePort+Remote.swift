@@ -90,7 +90,7 @@ extension MessagePortPointer {
         let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         held.end()
         // A callback may have released the port meanwhile: the connection keeps it alive.
-        if sent != .success { report(.dropped, .messagePort, 0) }
+        if sent != .success { Probe.report(.dropped, .messagePort, self, number: 0) }
         if sent == .isInvalid { base.invalidate(thenRelease: { connection?.release() }) } else { connection?.release() }
         return sent
     }
@@ -106,7 +106,7 @@ extension MessagePortPointer {
         let level = loop.pushCleanup(
             CleanupHandler(function: { pending, _, _ in PendingRequestPointer(info: pending).finish() }, object: pending))
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
-        if Probe.isSet { report(.received, .reply, pending.pointee.id) }
+        Probe.report(.received, .reply, self, number: UInt(pending.pointee.id))
         loop.popCleanup(level)
         pending.pointee.replySource.endWaiting(of: pending)
         let result = pending.pointee.result
@@ -131,7 +131,7 @@ extension MessagePortPointer {
         if let replySource {
             pending.initialize(to: PendingRequest(replySource: replySource, callout, info))
             if locked({ enqueueLocked(pending) }) {
-                if Probe.isSet { report(.sent, .messagePort, pending.pointee.id) }
+                Probe.report(.sent, .messagePort, self, number: UInt(pending.pointee.id))
                 return pending
             }
             replySource.endWaiting(of: nil)

@@ -169,9 +169,9 @@ extension PendingRequestPointer {
                         PortHeaderPointer(port).endCall()
                         PendingRequestPointer(info: pending).finish()
                     }, object: port, part: self))
-            if Probe.isSet { port.report(.received, .reply, pointee.id) }
+            Probe.report(.received, .reply, port, number: UInt(pointee.id))
             RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
-                port.handle, pointee.result.rawValue, pointee.reply?.handle, pointee.info, callout)
+                port.handle, UInt(UInt32(bitPattern: pointee.result.rawValue)), pointee.reply?.handle, pointee.info, callout)
             loop.popCleanup(level)
         }
         port.base.endCall()

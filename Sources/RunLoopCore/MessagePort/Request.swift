@@ -11,8 +11,8 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     static var kind: Kind { .messagePortRequest }
 
     var header: ObjectHeader
-    /// Chosen by the sender; 0 if it wants no reply.
-    let id: UInt32
+    /// The request's ID, in the lower half, and the process that sent it, for the probe.
+    let number: UInt64
     let messageID: Int32
     /// When the sender stops waiting.
     let deadline: Instant
@@ -35,6 +35,9 @@ struct RequestStorage: ObjectStorage, Linked, ~Copyable {
     var following: RequestPointer?
 
     static let slab = Slab(size: 128)
+
+    /// Chosen by the sender; 0 if it wants no reply.
+    var id: UInt32 { UInt32(truncatingIfNeeded: number) }
 }
 
 typealias RequestPointer = UnsafeMutablePointer<RequestStorage>
@@ -50,11 +53,12 @@ extension RequestPointer {
             return nil
         }
         connection.retain()
+        let sender = UInt64(UInt32(bitPattern: connection.pointee.credentials.process))
         let request = memory.bindMemory(to: RequestStorage.self, capacity: 1)
         request.initialize(
             to: RequestStorage(
-                header: ObjectHeader(.messagePortRequest), id: frame.id, messageID: frame.messageID, deadline: frame.deadline,
-                data: data, connection: connection))
+                header: ObjectHeader(.messagePortRequest), number: sender << 32 | UInt64(frame.id), messageID: frame.messageID,
+                deadline: frame.deadline, data: data, connection: connection))
         return request
     }
 
@@ -77,7 +81,6 @@ extension RequestPointer {
     @inline(never)
     func sendReply(_ data: DataPointer?, isDropped: Bool = false) {
         if pointee.id == 0 { return }
-        if Probe.isSet { report(.sent, .reply) }
         let isDropped = isDropped || (data.map { $0.pointee.count > Frame.lengthLimit } ?? false)
         if let remote = pointee.connection.pointee.remote {
             let reply = isDropped ? nil : data?.lastingCopy()
@@ -100,16 +103,18 @@ extension RequestPointer {
         retain()
     }
 
-    /// Frees a request that could not be sent. Its sender gets the error code instead of a reply.
+    /// Frees a request that could not be sent, so that no other thread knows it. Its sender gets the error code instead of a reply.
     func cancelUnsent() {
-        _ = claimReply()
+        pointee.answered.store(1, ordering: .relaxed)
         _ = release()
     }
 
-    /// Claims the right to answer. Returns false if the request was answered before. Otherwise also clears the invalidation callback, and
-    /// ends the counting of a request that was taken over.
+    /// Claims the right to answer, and reports the reply, if one is wanted, to the probe. Returns false if the request was answered before.
+    /// Otherwise also clears the invalidation callback, and ends the counting of a request that was taken over. Call without a lock held;
+    /// calls user code.
     private func claimReply() -> Bool {
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
+        if pointee.id != 0 { Probe.report(.sent, .reply, pointee.connection.pointee.port, number: UInt(pointee.number)) }
         if !pointee.isTaken { return true }
         pointee.connection.locked { cancelInvalidation() }
         pointee.connection.countUnanswered(-1, bytes: pointee.data.pointee.capacity)
@@ -211,31 +216,4 @@ extension ConnectionPointer {
 
     /// Clears the invalidation callbacks of the connection's requests without calling them. Only in the child of a fork().
     func cancelRequestInvalidations() { while let request = pointee.requestsWithInvalidation { request.cancelInvalidation() } }
-}
-
-// What is reported to the probe about requests. Any thread; call without a lock held. Calls user code.
-
-extension MessagePortPointer {
-    /// Reports an event of a request, or of its reply, to the probe, at either end. `process` is the process that sent the request; 0 means
-    /// this one.
-    @inline(__always)
-    func report(_ part: Probe.Part, _ kind: Probe.Kind, _ id: UInt32, of process: Int32 = 0) {
-        report(Probe.topic(part, kind), id, of: process)
-    }
-
-    @inline(never)
-    private func report(_ topic: UInt, _ id: UInt32, of process: Int32) {
-        let hash = locked { pointee.name?.hashValue32 ?? 0 }
-        let sender = process == 0 ? PacketSocket.ownProcess : process
-        let hasReply: UInt = id == 0 ? 0 : 1
-        Probe.report(topic | hasReply << 32, self, nil, Probe.flow(process: sender, id, nameHash: hash))
-    }
-}
-
-extension RequestPointer {
-    /// Reports an event of the request, or of its reply, to the probe, at the receiving end.
-    func report(_ part: Probe.Part, _ kind: Probe.Kind) {
-        let connection = pointee.connection
-        connection.pointee.port.report(part, kind, pointee.id, of: connection.pointee.credentials.process)
-    }
 }

@@ -22,8 +22,9 @@ struct Instant: BitwiseCopyable, Comparable {
         return overflow ? .never : Instant(nanoseconds: sum)
     }
 
-    /// The instant on CLOCK_MONOTONIC's own scale; not for an instant before the machine was started. `never` stays `never`. O(1).
-    var kernelNanoseconds: UInt64 { self == .never ? nanoseconds : nanoseconds &- Self.machineStart }
+    /// The instant on CLOCK_MONOTONIC's own scale; not for an instant before the machine was started. `never` becomes a value greater
+    /// than `Int64.max`. O(1).
+    var kernelNanoseconds: UInt64 { nanoseconds &- Self.machineStart }
 
     /// The instant as a timespec; an instant before the machine was started becomes that start. O(1).
     var timespec: CLinux.timespec { Self.timespec(sinceMachineStart) }
