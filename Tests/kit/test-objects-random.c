@@ -1,7 +1,7 @@
 /* Random programs with objects of all kinds: created, added to modes of two loops, retained, invalidated and released at any moment, also
  * in callbacks and nested runs. No callback comes after its info was released; in the end every info is released, and no descriptor is
  * left. RL_SEEDS=1000 runs more programs, RL_SEED=7 one. */
-#include "kit.h"
+#include "files.h"
 
 #include <signal.h>
 #include <sys/un.h>
@@ -26,7 +26,6 @@ static struct info infos[INFOS];
 static int info_count, depth;
 static struct looper other_loop;
 static RLWorkersRef workers;
-static char directory[64];
 static RLRunLoopMode modes[3];
 
 static uint64_t state;
@@ -108,7 +107,7 @@ static RLRunLoopSourceRef make_object(struct slot *slot)
 {
     static const char *const arguments[] = {"true", NULL};
     RLChildSpawnOptions options = {.program = "/bin/true", .arguments = arguments, .input = kRLChildPipe};
-    const char *paths[] = {directory, NULL};
+    const char *paths[] = {base, NULL};
     static int names;
     char name[48];
     snprintf(name, sizeof name, "@objects-random-%d-%d", getpid(), ++names);
@@ -212,8 +211,7 @@ static void connect_to(RLListenerRef object)
 
 static void touch_file(void)
 {
-    char path[96];
-    snprintf(path, sizeof path, "%s/%u", directory, random_below(4));
+    const char *path = in_tree("%u", random_below(4));
     int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
     if (fd >= 0)
         close(fd);
@@ -376,8 +374,7 @@ START_TEST(random_programs_release_everything)
 {
     const char *more = getenv("RL_SEEDS"), *one = getenv("RL_SEED");
     int first = one != NULL ? atoi(one) : 1, last = one != NULL ? first : more != NULL ? atoi(more) : SCALED(60);
-    snprintf(directory, sizeof directory, "/tmp/objects-random-XXXXXX");
-    require(mkdtemp(directory) != NULL);
+    make_tree();
     modes[0] = kRLRunLoopDefaultMode;
     modes[1] = kRLRunLoopCommonModes;
     modes[2] = RLSTR("other");
@@ -389,6 +386,7 @@ START_TEST(random_programs_release_everything)
     for (int seed = first; seed <= last; seed++)
         run_program((uint64_t)seed);
     looper_stop(&other_loop);
+    drop_tree();
     ck_assert_int_eq(take_diagnostics(), 0);
 }
 END_TEST
