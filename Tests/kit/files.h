@@ -67,6 +67,19 @@ static UNUSED void overflow_queue(const char *one, const char *other, int limit)
     close(b);
 }
 
+/* Causes pairs of events with a name of 240 bytes, `zzz…`: as many bytes as possible with few events. They are made with a
+ * second name of the file `kept`, which is not in the tree: on ext4, creating a file takes ten times as long while the kernel
+ * passes over the numbers of thousands of files that were just removed. */
+static UNUSED void cause_long_events(const char *kept, int pairs)
+{
+    char name[241], path[1024];
+    memset(name, 'z', 240);
+    name[240] = 0;
+    require(snprintf(path, sizeof path, "%s/%s", base, name) < (int)sizeof path);
+    for (int i = 0; i < pairs; i++)
+        require(link(kept, path) == 0 && unlink(path) == 0);
+}
+
 /* The recorded events, as `-dir/name`: + created, - removed, > renamed (old>new), * modified, @ attributes, !
  * closed, ? must scan, # not watched, ~ root changed, ^ unmounted. The path of a directory ends with a slash. */
 struct record {

@@ -15,13 +15,11 @@ static void set_up(void)
 /* Causes more events than one pass reads. */
 static void fill_queue(int turns)
 {
-    char name[241];
-    memset(name, 'z', 240);
-    name[240] = 0;
-    for (int i = 0; i < turns; i++) {
-        int file = open(in_tree("%s", name), O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
-        require(file >= 0 && close(file) == 0 && unlink(in_tree("%s", name)) == 0);
-    }
+    char kept[600];
+    snprintf(kept, sizeof kept, "%s-kept", base);
+    write_file(kept, "x");
+    cause_long_events(kept, turns);
+    unlink(kept);
 }
 
 /* Runs until all events were reported and every directory is watched, so that a file created in it is reported. */

@@ -242,32 +242,20 @@ static void operate(const char *outside)
     }
 }
 
-/* Causes eight events with a long name, which are otherwise ignored. The kernel queues 16 384 events; the loop reads
- * 1 000 of these in one pass. */
-static void flood(void)
-{
-    char path[1024];
-    int length = snprintf(path, sizeof path, "%s/", base);
-    memset(path + length, 'z', 240);
-    path[length + 240] = 0;
-    for (int i = 0; i < 4; i++) {
-        int file = open(path, O_CREAT | O_RDONLY | O_CLOEXEC, 0600);
-        require(file >= 0 && close(file) == 0 && unlink(path) == 0);
-    }
-}
-
 /* Runs in the child process. Writes a byte to the pipe after each burst. */
 static void do_things(uint64_t number, int pipe)
 {
-    char outside[600];
+    char outside[600], kept[600];
     snprintf(outside, sizeof outside, "%s-outside", base);
+    snprintf(kept, sizeof kept, "%s-kept", base);
+    write_file(kept, "x");
     seed = number;
     for (int i = 0; i < SCALED(OPERATIONS); i++) {
         operate(outside);
         if (below(40) == 0)
             sched_yield();
         if (is_behind)
-            flood();
+            cause_long_events(kept, 4); /* the kernel queues 16 384 events; the loop reads 1 000 of these in one pass */
         if (overflows && i == SCALED(OPERATIONS) / 2)
             overflow_queue("zz1", "zz2", queue_limit());
         if (i % BURST == 0)
@@ -276,6 +264,7 @@ static void do_things(uint64_t number, int pipe)
     unlink(in_tree("zz1"));
     unlink(in_tree("zz2"));
     remove_tree(outside);
+    unlink(kept);
     _exit(0);
 }
 
