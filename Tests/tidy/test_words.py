@@ -25,15 +25,17 @@ def files(*folders):
     return {name: path for path in paths if (name := path.relative_to(ROOT).as_posix()) not in ABOUT_WORDS}
 
 
+@functools.lru_cache(maxsize=None)
 def parts(identifier):
     """Returns the parts of an identifier: solePlace and SOLE_PLACE are sole, place."""
     return [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", identifier)]
 
 
-@functools.lru_cache(maxsize=None)
 def identifiers(text):
-    """Returns each identifier or word of a text, with its line."""
-    return [(number, word) for number, line in enumerate(text.splitlines(), 1) for word in re.findall(r"[A-Za-z_]\w*", line)]
+    """Yields each identifier or word of a text, with its line."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in re.findall(r"[A-Za-z_]\w*", line):
+            yield number, word
 
 
 def without_comments(text):
@@ -43,7 +45,9 @@ def without_comments(text):
 
 @functools.lru_cache(maxsize=None)
 def index(kind):
-    """Maps each part of an identifier to (place, all parts) for each occurrence."""
+    """Maps the first part of each dead word to (place, all parts) for each identifier that contains the part."""
+    firsts = {parts(word)[0] for word in (DEAD if kind == "everywhere" else DEAD_IN_CODE)}
+    wanted = firsts | {first + "s" for first in firsts}
     found = {}
     if kind == "everywhere":
         folders = ("Sources", "include", "Tests", "docs", "examples")
@@ -53,7 +57,7 @@ def index(kind):
     for name, text in texts.items():
         for number, word in identifiers(text):
             split = parts(word)
-            for part in set(split):
+            for part in wanted.intersection(split):
                 found.setdefault(part, []).append((f"{name}:{number}: {word}", split))
     return found
 
