@@ -4,7 +4,7 @@ import Testing
 @Suite struct RunAlgorithmTests {
     @Test(arguments: 0..<8)
     func agreesWithModel(block: Int) {
-        let count = scaled(600)
+        let count = Sanitizer.isSlow ? 150 : 300
         let problems = onThread { (0..<count).compactMap { Self.difference(seed: UInt64(block * 10_000 + $0)) } }
         #expect(problems.isEmpty, "\(problems.count) of \(count) scripts differ; the first: \(problems.first ?? "")")
     }
