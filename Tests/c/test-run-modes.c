@@ -242,7 +242,7 @@ END_TEST
 
 START_TEST(thousands_of_modes_are_usable)
 {
-    enum { modes = 3000 };
+    enum { modes = SCALED(3000) };
     atomic_int performed = 0;
     RLRunLoopSourceRef source = make_source(0, count_perform, &performed);
     for (int i = 0; i < modes; i++) {

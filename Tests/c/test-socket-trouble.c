@@ -235,7 +235,7 @@ END_TEST
 
 START_TEST(a_loop_serves_twenty_thousand_sockets)
 {
-    enum { wanted = 10000, others = 100 };
+    enum { wanted = SCALED(10000), others = 100 };
     static struct sock socks[wanted][2];
     struct rlimit limit, enough = {2 * wanted + others, 2 * wanted + others};
     ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);

@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-enum { SEEDS = 60, STEPS = 400, TIMERS = 380, SOURCES = 20 };
+enum { SEEDS = SCALED(60), STEPS = 400, TIMERS = 380, SOURCES = 20 };
 
 static uint64_t random_state;
 
