@@ -1,4 +1,4 @@
-"""Runs libFuzzer for 20 seconds on data received from other processes, and the API fuzzer for 40, or RL_FUZZ_SECONDS: see Makefile."""
+"""Runs libFuzzer for 15 seconds on data received from other processes, and the API fuzzer for 30, or RL_FUZZ_SECONDS: see Makefile."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("RL_BUILD", HERE.parents[1] / "build")).resolve()
-SECONDS = int(os.environ.get("RL_FUZZ_SECONDS", "40"))
+SECONDS = int(os.environ.get("RL_FUZZ_SECONDS", "30"))
 
 
 @pytest.mark.skipif(shutil.which("swiftc") is None, reason="swiftc is not installed")
