@@ -165,9 +165,22 @@ START_TEST(a_host_look_up_with_a_timer_that_leaves_its_loop)
     for (int i = 0; i < 3; i++)
         RLRelease(resolve); /* the references of the program, of the queue and of the timer */
     RLRunLoopRemoveSource(main_loop, resolve, kRLRunLoopDefaultMode);
-    ck_assert_int_gt(take_diagnostics(), 0);
+    assert_over_release();
     reuse_memory();
     let_workers_end();
+}
+END_TEST
+
+START_TEST(a_host_look_up_with_a_timer_alone)
+{
+    IGNORE_LEAKS();
+    RLHostResolveRef resolve = RLHostResolveCreate(NULL, "127.0.0.1", NULL, NULL, 10, never_resolved, NULL);
+    add(resolve);
+    for (int i = 0; i < 2; i++)
+        RLRelease(resolve); /* the references of the program and of the timer */
+    RLRunLoopSourceInvalidate(resolve);
+    assert_over_release();
+    reuse_memory();
 }
 END_TEST
 
@@ -182,5 +195,6 @@ Suite *suite_under_test(void)
     tcase_add_test(all, work_that_was_removed_from_its_loop_before_its_completion);
     tcase_add_test(all, a_host_look_up_that_waits_for_its_turn);
     tcase_add_test(all, a_host_look_up_with_a_timer_that_leaves_its_loop);
+    tcase_add_test(all, a_host_look_up_with_a_timer_alone);
     return suite;
 }

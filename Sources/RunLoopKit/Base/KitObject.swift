@@ -42,7 +42,27 @@ struct HandleHolders: ~Copyable {
 
     /// Adds a reference to the handle, and retains it unless it was freed. The caller has a reference to the object's memory.
     func retain(_ handle: OpaquePointer?) {
-        if count.add(1, ordering: .acquiring).oldValue < Self.freed { RLRetain(UnsafeRawPointer(handle)) }
+        // In this order, so that `restore` never finds too few references because another thread is inside this function.
+        if !isHandleFreed { RLRetain(UnsafeRawPointer(handle)) }
+        count.add(1, ordering: .acquiringAndReleasing)
+    }
+
+    /// Called by a source's cancel callback. If the client has released the handle too often, retains it as often as that, so that the kit
+    /// has all its references again, and returns true. While it runs, no other thread may first remove a reference and then add one.
+    func restore(_ handle: OpaquePointer?) -> Bool {
+        // librunloop itself has a reference during the callback, and another one while it invalidates the source.
+        let others = RLRunLoopSourceIsValid(handle) != 0 ? 1 : 2
+        var before = count.load(ordering: .acquiring)
+        while before < Self.freed {
+            let missing = Int(before) + others - RLGetRetainCount(UnsafeRawPointer(handle))
+            let after = count.load(ordering: .acquiring)
+            if before == after {
+                for _ in 0..<max(missing, 0) { RLRetain(UnsafeRawPointer(handle)) }
+                return missing > 0
+            }
+            before = after
+        }
+        return false
     }
 
     /// Removes a reference that `retain` has added. Returns whether the caller has to release the handle: not if it was freed.

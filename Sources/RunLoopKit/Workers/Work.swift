@@ -223,6 +223,8 @@ extension WorkPointer {
     fileprivate func change(_ loop: OpaquePointer?, _ mode: OpaquePointer?, by modes: Int) {
         guard let loop, let mode else { return }
         lock()
+        // What leaves the loop gives up references to the handle.
+        let wasOverReleased = modes < 0 && pointee.holders.restore(pointee.object.source)
         if pointee.loops.isEmpty { begin(in: mode) }
         let (isDone, released) = pointee.loops.change(loop, by: modes) {}
         pointee.loops.followWithTimer(pointee.object.source, loop, mode)
@@ -230,6 +232,7 @@ extension WorkPointer {
         // The modes in which the source is to be signalled may be others than those that it is in now.
         if modes > 0 && pointee.progress.load(ordering: .acquiring) == .done { RLRunLoopSourceSignal(pointee.object.source) }
         unlock()
+        if wasOverReleased { Misuse.reportOverRelease() }
         if let released {
             // Its mode may never run again, so the function would keep the work item.
             if pointee.posted.load(ordering: .relaxed) > 0 { RLRunLoopCancelPerformFunction(released, nil, self) }
