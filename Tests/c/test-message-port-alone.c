@@ -26,7 +26,7 @@ static void begin(void)
     begin_child(keep_one);
     main_loop = RLRunLoopGetCurrent();
     sem_init(&served, 0, 0);
-    /* The first request creates the reply source in which later ones wait. */
+    /* The first request makes the loop watch the connection in the mode. */
     ck_assert_int_eq(ask(remote, 0, "x", 20, MODE, NULL), kRLMessagePortSuccess);
     ck_assert_int_eq(ask(remote, 0, "x", 20, kRLMessagePortPrivateReplyMode, NULL), kRLMessagePortSuccess);
 }

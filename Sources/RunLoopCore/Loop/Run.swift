@@ -14,6 +14,8 @@ enum RunResult: Int32 {
 struct Activation: BitwiseCopyable {
     /// The mode that is running; nil outside of any run.
     var mode: ModePointer?
+    /// What the run waits for, if it counts in `Mode.waitingRuns`: it ends as if it were stopped once this is not 0.
+    var awaited: UnsafePointer<Atomic<UInt32>>?
     /// The nesting depth: the number of activations, this one and all outer ones.
     var depth = 0
     /// The position of the run's frame on the stack.
@@ -23,8 +25,6 @@ struct Activation: BitwiseCopyable {
     var returnsAfterSource = false
     /// Whether the run was started through CF's name for the function: see `isEmpty(_:asCF:)`.
     var runsAsCF = false
-    /// Whether the run counts in `Mode.waitingRuns`.
-    var waits = false
     /// Whether the run has consumed a wake-up, which may have been meant for an outer run.
     var tookWake = false
     /// 1 if a stop was requested before the run began. That stop is meant for the outer activation or, outside of any run, for the guest.
@@ -43,20 +43,21 @@ extension RunLoopPointer {
 
     /// Runs the loop until an absolute deadline. `.distantPast` makes one pass that does not sleep. After `.finished`, errno is 0 if the
     /// mode is empty or does not exist, otherwise the error of the system call that failed. `asCF`: whether a common mode of the main
-    /// loop counts as never empty. `waits`: whether the caller waits for something that ends the run, so that the mode is not empty, also
-    /// for runs that are nested in this one.
+    /// loop counts as never empty. `awaited`: what the caller waits for. The run ends once it is not 0; the thread that changes it then wakes
+    /// the loop. Until then the mode exists and is not empty, also for runs that are nested in this one.
     @inline(never)
-    func run(in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false, waits: Bool = false)
-        -> RunResult
-    {
+    func run(
+        in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false,
+        awaited: UnsafePointer<Atomic<UInt32>>? = nil
+    ) -> RunResult {
         pointee.lastRunWasStopped = false
-        guard let mode = modeToRun(name, asCF, waits) else { return .finished }
+        guard let mode = modeToRun(name, asCF, waits: awaited != nil) else { return .finished }
         let outer = pointee.activation
         if outer.depth == 0 { Clock.sampleClocksOncePerTick() }
         enter(
             Activation(
-                mode: mode, depth: outer.depth + 1, place: StackPlace(frame: linux_frame()), deadline: deadline,
-                returnsAfterSource: returnAfterSourceHandled, runsAsCF: asCF, waits: waits))
+                mode: mode, awaited: awaited, depth: outer.depth + 1, place: StackPlace(frame: linux_frame()), deadline: deadline,
+                returnsAfterSource: returnAfterSourceHandled, runsAsCF: asCF))
         // Step 1: notify observers that the run has been entered.
         notify(mode, .entry)
         // Steps 2 to 9.
@@ -72,8 +73,8 @@ extension RunLoopPointer {
 
     /// Returns the mode to run. If the mode cannot be run, returns nil with errno: 0 if the mode is empty or does not exist, otherwise the
     /// error of the system call that failed.
-    private func modeToRun(_ name: StringPointer, _ asCF: Bool, _ waits: Bool) -> ModePointer? {
-        var found = locked { listedMode(named: name) }
+    private func modeToRun(_ name: StringPointer, _ asCF: Bool, waits: Bool) -> ModePointer? {
+        var found = locked { waits ? ensureListedMode(named: name) : listedMode(named: name) }
         if found == nil {
             systemError = 0
             listModesOfRequests()
@@ -147,7 +148,7 @@ extension RunLoopPointer {
         lock()
         pointee.activation = activation
         pointee.activation.stopOfOuter = stop
-        if activation.waits { activation.mode?.pointee.waitingRuns += 1 }
+        if activation.awaited != nil { activation.mode?.pointee.waitingRuns += 1 }
         activationChanged()
         unlock()
     }
@@ -160,7 +161,7 @@ extension RunLoopPointer {
         let ended = pointee.activation
         pointee.lastRunWasStopped = pointee.stop.exchange(ended.stopOfOuter, ordering: .acquiringAndReleasing) != 0
         lock()
-        if ended.waits { ended.mode?.pointee.waitingRuns -= 1 }
+        if ended.awaited != nil { ended.mode?.pointee.waitingRuns -= 1 }
         pointee.activation = outer
         // Release callbacks may have autoreleased more objects than one drain releases. The outer activation inherits the rest.
         pointee.activation.autoreleasedCount += ended.autoreleasedCount
@@ -187,7 +188,10 @@ extension RunLoopPointer {
     /// Whether the mode has no descriptors, or the loop was able to open what it needs to wait for them. False with errno.
     private func canListen(_ mode: ModePointer) -> Bool { locked { descriptorSourceCount(mode) == 0 || pointee.poller.open() } }
 
-    private var isStopRequested: Bool { pointee.stop.load(ordering: .acquiring) != 0 }
+    /// Whether the run was stopped, or what it waits for has happened.
+    private var isStopRequested: Bool {
+        pointee.stop.load(ordering: .acquiring) != 0 || (pointee.activation.awaited?.pointee.load(ordering: .acquiring) ?? 0) != 0
+    }
 
     /// Whether the run's time limit has been reached. Reads the clock only for a deadline that is neither `.never` nor `.distantPast`.
     private func hasPassed(_ deadline: Instant) -> Bool {

@@ -108,37 +108,12 @@ extension MessagePortPointer {
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
         Probe.report(.received, .reply, self, number: UInt(pending.pointee.id))
         loop.popCleanup(level)
-        pending.pointee.replySource.endWaiting(of: pending)
+        _ = pending.withdraw()
         let result = pending.pointee.result
         swap(&reply, &pending.pointee.reply)
-        pending.destroy()
-        if result == .isInvalid { base.invalidate(thenRelease: base.releaseInternal) } else { base.releaseInternal() }
+        if result == .isInvalid { base.invalidate(thenRelease: pending.destroy) } else { pending.destroy() }
         if wasStopped && loop.pointee.activation.depth > 0 { loop.requestStop() }
         return result
-    }
-
-    /// Creates a request that waits for its reply: listed, with its number, its connection and its reply source. `callout` is nil if the
-    /// calling thread waits. Returns nil if the port is invalid, if out of memory, or if the loop cannot watch the connection. Adds an
-    /// internal reference to the port, which ends with the request. The thread of `loop`; call without a lock held.
-    @inline(never)
-    private func begin(
-        _ loop: RunLoopPointer, _ mode: StringPointer, _ callout: PendingRequest.Callout?, _ info: UnsafeMutableRawPointer?
-    ) -> PendingRequestPointer? {
-        guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return nil }
-        base.retainInternal()
-        let pending = memory.assumingMemoryBound(to: PendingRequest.self)
-        let replySource = locked({ existingReplySource(loop, mode) }) ?? makeReplySource(loop, mode)
-        if let replySource {
-            pending.initialize(to: PendingRequest(replySource: replySource, callout, info))
-            if locked({ enqueueLocked(pending) }) {
-                Probe.report(.sent, .messagePort, self, number: UInt(pending.pointee.id))
-                return pending
-            }
-            replySource.endWaiting(of: nil)
-        }
-        PendingRequest.slab.deallocate(pending, loop.threadContext)
-        base.releaseInternal()
-        return nil
     }
 
     /// Sends a request and runs the loop until the request is completed or `deadline` has passed. Returns true if the loop was stopped
@@ -154,18 +129,19 @@ extension MessagePortPointer {
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
             return false
         }
-        if pending.pointee.isCompleted { return false }
+        if pending.isCompleted { return false }
         var wasStopped = false
         var runLimit = deadline
-        while !pending.pointee.isCompleted {
-            let mode = pending.pointee.replySource.pointee.modeName
-            let result = loop.run(in: mode, until: runLimit, returnAfterSourceHandled: true, waits: true)
+        while !pending.isCompleted {
+            let result = loop.run(
+                in: pending.pointee.mode, until: runLimit, returnAfterSourceHandled: true,
+                awaited: withUnsafePointer(to: pending.pointee.completed) { $0 })
             // `result` does not show this: a reply that is handled in the same pass hides a stop.
             if loop.pointee.lastRunWasStopped { wasStopped = true }
-            if runLimit == .distantPast || pending.pointee.isCompleted { break }
+            if runLimit == .distantPast || pending.isCompleted { break }
             // The mode is not empty, so `finished` means that it cannot be run: the process has no descriptor left.
             if result == .finished {
-                locked { if !pending.pointee.isCompleted { pending.pointee.result = .transportError } }
+                locked { if !pending.isCompleted { pending.pointee.result = .transportError } }
                 break
             }
             // A reply that arrived in time counts even if the run has handled other sources first, so check once more.
@@ -181,7 +157,6 @@ extension MessagePortPointer {
         _ loop: RunLoopPointer, _ callout: @escaping PendingRequest.Callout, _ info: UnsafeMutableRawPointer?
     ) -> RequestResult {
         guard let pending = begin(loop, mode, callout, info) else { return base.isValid ? .transportError : .isInvalid }
-        pending.pointee.replySource.keepModeAlive()
         let deadline = Instant.now(after: Swift.max(seconds, 0))
         let isReady = deadline == .never || setTimer(pending, Swift.max(seconds, 0), mode, loop)
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
@@ -204,7 +179,7 @@ extension MessagePortPointer {
             return sent
         }
         // A run of the loop may have consumed the signal meanwhile, and left the request.
-        if pending.pointee.isCompleted { locked { pending.pointee.replySource.signalAndWakeLocked() } }
+        if pending.isCompleted { locked { pending.signalAndWake() } }
         connection?.release()
         return .success
     }

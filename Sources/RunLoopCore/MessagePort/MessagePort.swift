@@ -36,8 +36,9 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     // Remote ports.
     /// The connection to the local port; nil once this port is invalid. Retained.
     var connection: ConnectionPointer?
-    /// One for each loop and mode in which replies are delivered.
-    var replySources: ReplySourcePointer?
+    /// Where the connection's source was added last, so that the next request there need not check; nil if it has left a loop since. The
+    /// mode is retained.
+    var watched: PortSource.Attachment?
     /// The requests that wait for their replies, oldest first.
     var pending = LinkedQueue<PendingRequest>()
     /// The number of the latest request that wants a reply.
@@ -80,7 +81,6 @@ extension MessagePortPointer {
         if pointee.isRemote {
             completeAll(with: .becameInvalid)
             closeConnection()
-            removeIdleReplySources()
             return
         }
         // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.

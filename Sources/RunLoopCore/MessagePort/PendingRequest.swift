@@ -20,17 +20,24 @@ enum RequestResult: Int32 {
 struct PendingRequest: Linked, CallbackInfo, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
+    /// The remote port. Holds an internal reference.
+    let port: MessagePortPointer
+    /// Where the thread waits, or the callback is to be called. The mode is retained.
+    let loop: RunLoopPointer
+    let mode: StringPointer
+    /// The callback for the reply; nil if a thread waits.
+    let callout: Callout?
+    let info: UnsafeMutableRawPointer?
     /// Unique among the requests of the port. The reply repeats it.
     var id: UInt32 = 0
-    /// The loop and the mode in which the reply is delivered.
-    let replySource: ReplySourcePointer
-    private let completed = Atomic<UInt32>(0)
+    /// 1 once the request has a result or was withdrawn. Any thread; the result itself is read under the mutex.
+    let completed = Atomic<UInt32>(0)
     var result = RequestResult.receiveTimeout
     /// The reply's data, if it has any. Retained.
     var reply: DataPointer?
-    /// The callback for the reply; nil if a thread waits.
-    var callout: Callout?
-    var info: UnsafeMutableRawPointer?
+    /// A run loop source that calls the callback, signalled when the request is completed. It keeps the mode from being empty. The loop has
+    /// the reference to it, and its release function frees the request. nil if a thread waits.
+    var source: SourcePointer?
     /// Fires if no reply arrives in time; nil if a thread waits, or if there is no deadline. Retained.
     var timer: TimerPointer?
     /// The connection by which the request is sent. Retained, since another thread may invalidate the port meanwhile. nil once a request
@@ -41,50 +48,68 @@ struct PendingRequest: Linked, CallbackInfo, ~Copyable {
     var following: PendingRequestPointer?
 
     static let slab = Slab(size: 128)
-
-    init(replySource: ReplySourcePointer, _ callout: Callout?, _ info: UnsafeMutableRawPointer?) {
-        self.replySource = replySource
-        self.callout = callout
-        self.info = info
-    }
-}
-
-extension PendingRequest {
-    /// Whether the request has a result or was withdrawn. Any thread, without the mutex; the result itself is read under the mutex.
-    var isCompleted: Bool { completed.load(ordering: .acquiring) != 0 }
-
-    /// Publishes the result, which must be complete. The caller holds the mutex.
-    func markCompleted() { completed.store(1, ordering: .releasing) }
 }
 
 typealias PendingRequestPointer = UnsafeMutablePointer<PendingRequest>
 
 extension MessagePortPointer {
+    /// Creates a request that waits for its reply: listed, with its number and its connection, which the loop watches. `callout` is nil if
+    /// the calling thread waits. Returns nil if the port is invalid, if out of memory, or if the loop cannot watch the connection. The
+    /// thread of `loop`; call without a lock held.
+    @inline(never)
+    func begin(
+        _ loop: RunLoopPointer, _ mode: StringPointer, _ callout: PendingRequest.Callout?, _ info: UnsafeMutableRawPointer?
+    ) -> PendingRequestPointer? {
+        guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return nil }
+        let pending = memory.assumingMemoryBound(to: PendingRequest.self)
+        base.retainInternal()
+        mode.retain()
+        pending.initialize(to: PendingRequest(port: self, loop: loop, mode: mode, callout: callout, info: info))
+        // Before another thread can complete the request.
+        if callout != nil && !pending.makeSource() { return nil }
+        if locked({ enqueueLocked(pending) }) && watchConnection(loop, mode) {
+            Probe.report(.sent, .messagePort, self, number: UInt(pending.pointee.id))
+            return pending
+        }
+        pending.finish()
+        return nil
+    }
+
     /// Gives a request its number and its connection, and adds it to the list in which its reply looks for it. Returns false if the port is
     /// invalid. The caller holds the mutex.
-    @inline(never)
-    func enqueueLocked(_ pending: PendingRequestPointer) -> Bool {
-        if !pointee.base.isValid { return false }
-        pointee.connection?.retain()
-        pending.pointee.connection = pointee.connection
+    private func enqueueLocked(_ pending: PendingRequestPointer) -> Bool {
+        guard pointee.base.isValid, let connection = pointee.connection else { return false }
+        connection.retain()
+        pending.pointee.connection = connection
         pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
         pending.pointee.id = pointee.lastID
         pointee.pending.append(pending)
         return true
     }
 
-    /// Removes a request from the list that it is in. If that is the list of requests without a reply, marks it as completed, and frees
-    /// what has arrived of a large reply to it. The caller holds the mutex.
-    @inline(never)
-    func remove(_ pending: PendingRequestPointer) {
-        if pending.pointee.isCompleted { return pending.pointee.replySource.pointee.completed.remove(pending) }
-        pointee.pending.remove(pending)
-        pending.pointee.markCompleted()
-        if let connection = pointee.connection { connection.locked { connection.pointee.incoming.skip(pending.pointee.id) } }
+    /// Makes the loop watch the connection in a mode, from now on. Returns false if out of memory. The thread of `loop`; call without the
+    /// mutex held.
+    private func watchConnection(_ loop: RunLoopPointer, _ mode: StringPointer) -> Bool {
+        let source = locked {
+            pointee.watched?.loop == loop && pointee.watched?.mode == mode ? nil : pointee.connection?.sharedSource
+        }
+        guard let source else { return true }
+        defer { source.release() }
+        if !loop.add(source, in: mode) { return false }
+        mode.retain()
+        setWatched(PortSource.Attachment(loop: loop, mode: mode))
+        return true
     }
-}
 
-extension MessagePortPointer {
+    /// Replaces `watched`. Any thread; call without the mutex held.
+    func setWatched(_ now: PortSource.Attachment?) {
+        let before = locked {
+            defer { pointee.watched = now }
+            return pointee.watched
+        }
+        before?.mode.release()
+    }
+
     /// Completes the request with this number. Takes over the caller's reference to the reply. Returns true if the calling thread waits for
     /// the request, false also if there is no such request. Any thread; call without the mutex held. Calls no user code.
     @discardableResult
@@ -96,26 +121,14 @@ extension MessagePortPointer {
             }
             pending.pointee.reply = reply
             // If the port was just invalidated, a failure gets the result that the invalidating thread gives to all other requests.
-            return complete(pending, with: result == .success || pointee.base.isValid ? result : .becameInvalid)
+            pending.complete(with: result == .success || pointee.base.isValid ? result : .becameInvalid)
+            return pending.pointee.callout == nil && pending.pointee.loop.isCurrent
         }
     }
 
     /// Completes all requests without a reply. Any thread; call without the mutex held. Calls no user code.
     func completeAll(with result: RequestResult) {
-        locked { while let pending = pointee.pending.first { _ = complete(pending, with: result) } }
-    }
-
-    /// Completes a request that is in the list: the thread that waits sees the result, or the loop is made to call the callback. Returns
-    /// true if the calling thread waits for it. The caller holds the mutex.
-    @inline(never)
-    fileprivate func complete(_ pending: PendingRequestPointer, with result: RequestResult) -> Bool {
-        pointee.pending.remove(pending)
-        pending.pointee.result = result
-        pending.pointee.markCompleted()
-        let replySource = pending.pointee.replySource
-        replySource.pointee.completed.append(pending)
-        replySource.signalAndWakeLocked()
-        return pending.pointee.callout == nil && replySource.pointee.loop.isCurrent
+        locked { while let pending = pointee.pending.first { pending.complete(with: result) } }
     }
 
     /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread; call without the mutex held.
@@ -126,66 +139,105 @@ extension MessagePortPointer {
 }
 
 // How a pending request ends: by a reply, by its time limit, because it could not be sent, or because the port becomes invalid. Loop thread
-// only; call without the mutex held.
+// only, and call without the mutex held, unless stated otherwise.
 
 extension PendingRequestPointer {
-    private var port: MessagePortPointer { pointee.replySource.pointee.port }
+    /// Whether the request has a result or was withdrawn. Any thread.
+    var isCompleted: Bool { pointee.completed.load(ordering: .acquiring) != 0 }
 
-    /// Removes the request from the list without a reply. Returns false if it was completed before.
+    /// Removes a request from the list, publishes its result, and makes the loop end its wait or call the callback. Any thread; the caller
+    /// holds the mutex, which keeps the request and its loop alive.
+    @inline(never)
+    fileprivate func complete(with result: RequestResult) {
+        pointee.result = result
+        leaveListLocked()
+        signalAndWake()
+    }
+
+    private func leaveListLocked() {
+        pointee.port.pointee.pending.remove(self)
+        pointee.completed.store(1, ordering: .releasing)
+    }
+
+    /// Makes the loop notice that the request is completed. Any thread; the caller holds the mutex.
+    func signalAndWake() {
+        pointee.source?.signal()
+        if pointee.loop.maySleep { pointee.loop.wakeUp() }
+    }
+
+    /// Removes the request from the list without a reply, and frees what has arrived of a large one. Returns false if it was completed
+    /// before.
+    @inline(never)
     func withdraw() -> Bool {
-        port.locked {
-            if pointee.isCompleted { return false }
-            port.remove(self)
+        let port = pointee.port
+        return port.locked {
+            if isCompleted { return false }
+            leaveListLocked()
+            skipReplyLocked()
             return true
         }
     }
 
-    /// The callback of the timer: ends the request without a reply and calls its callback. If the request is still being sent, the loop
-    /// makes that call afterwards. Calls user code.
-    func timeOut() {
-        let isDue = port.locked { () -> Bool in
-            if pointee.isCompleted { return false }
-            if pointee.connection == nil {
-                port.remove(self)
-                port.base.countCall()
-                return true
-            }
-            _ = port.complete(self, with: .receiveTimeout)
+    /// Frees what has arrived of a large reply. The caller holds the mutex.
+    private func skipReplyLocked() {
+        if let connection = pointee.port.pointee.connection { connection.locked { connection.pointee.incoming.skip(pointee.id) } }
+    }
+
+    /// Creates the source of a request that has a callback, and adds it to the mode. If out of memory, frees the request and returns false.
+    fileprivate func makeSource() -> Bool {
+        let source = SourcePointer.create(
+            pointee.loop.threadContext, order: -100, info: self, perform: { PendingRequestPointer(info: $0).callBack() }, getPort: nil,
+            SourceDetail(release: { PendingRequestPointer(info: $0).destroy() }))
+        guard let source else {
+            destroy()
             return false
         }
-        if isDue { callBack() }
+        pointee.source = source
+        let isAdded = pointee.loop.add(source, in: pointee.mode)
+        source.release()
+        return isAdded
     }
 
-    /// Calls the callback of the request, and then ends and frees the request. The caller has counted the call. Calls user code.
-    @inline(never)
-    func callBack() {
-        let port = port
-        cancelTimer()
-        if let callout = pointee.callout {
-            let loop = pointee.replySource.pointee.loop
-            let level = loop.pushCleanup(
-                CleanupHandler(
-                    function: { port, pending, _ in
-                        PortHeaderPointer(port).endCall()
-                        PendingRequestPointer(info: pending).finish()
-                    }, object: port, part: self))
-            Probe.report(.received, .reply, port, number: UInt(pointee.id))
-            RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
-                port.handle, UInt(UInt32(bitPattern: pointee.result.rawValue)), pointee.reply?.handle, pointee.info, callout)
-            loop.popCleanup(level)
+    /// The callback of the timer: ends the request without a reply, and calls its callback unless the request is still being sent.
+    func timeOut() {
+        pointee.port.locked {
+            if isCompleted { return }
+            skipReplyLocked()
+            complete(with: .receiveTimeout)
         }
-        port.base.endCall()
-        finish()
+        callBack()
     }
 
-    /// Ends the wait of the request, and frees it. May free the reply source and the port.
-    @inline(never)
-    func finish() {
-        let port = port
-        pointee.replySource.endWaiting(of: self)
-        destroy()
-        port.base.releaseInternal()
+    /// The perform function of the source: ends a completed request that is not being sent, and calls its callback. Calls user code.
+    fileprivate func callBack() {
+        let port = pointee.port
+        let isDue = port.locked { () -> Bool in
+            if !isCompleted || pointee.connection != nil { return false }
+            port.base.countCall()
+            return true
+        }
+        guard let callout = pointee.callout, let source = pointee.source, isDue else { return }
+        // Keeps the request until its callback has returned.
+        source.pointee.item.object.retain()
+        cancelTimer()
+        finish()
+        let level = pointee.loop.pushCleanup(
+            CleanupHandler(
+                function: { port, pending, _ in
+                    PortHeaderPointer(port).endCall()
+                    PendingRequestPointer(info: pending).pointee.source?.release()
+                }, object: port, part: self))
+        Probe.report(.received, .reply, port, number: UInt(pointee.id))
+        RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
+            port.handle, UInt(UInt32(bitPattern: pointee.result.rawValue)), pointee.reply?.handle, pointee.info, callout)
+        pointee.loop.popCleanup(level)
+        port.base.endCall()
+        source.release()
     }
+
+    /// Ends the request, in whatever state it is, without calling its callback. Frees it, and perhaps the port.
+    @inline(never)
+    func finish() { if let source = pointee.source { RunLoopPointer.invalidate(source) } else { destroy() } }
 
     /// Cancels the timer, if there is one.
     private func cancelTimer() {
@@ -195,15 +247,18 @@ extension PendingRequestPointer {
         timer.release()
     }
 
-    /// Frees the request, which is in no list. The caller then releases the request's internal reference to the port. Loop thread only; calls
-    /// no user code.
+    /// Frees the request, after removing it from the list. Also the release function of the source, which is called when the loop ends.
     @inline(never)
     func destroy() {
+        let port = pointee.port
+        _ = withdraw()
         cancelTimer()
         // nil if the request has a callback, unless the thread has ended while sending the request.
         pointee.connection?.release()
         pointee.reply?.release()
+        pointee.mode.release()
         deinitialize(count: 1)
         PendingRequest.slab.deallocate(self)
+        port.base.releaseInternal()
     }
 }

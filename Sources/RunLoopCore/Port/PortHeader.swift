@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// There are two reference counts. `object` counts the program's references, among them those of its messages and of the run loop source
 /// that it has created; before the last one is released, the port is invalidated. `internalReferences` counts the library's own reasons to
-/// keep the port: connections, requests, reply sources. When the last of these is released, the port is freed. All references of the
+/// keep the port: connections and requests. When the last of these is released, the port is freed. All references of the
 /// program, and all calls of the port's callbacks, which may retain the port again, together count as one internal reference.
 struct PortHeader: Linked, Locked, ~Copyable {
     typealias InvalidationCallout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
