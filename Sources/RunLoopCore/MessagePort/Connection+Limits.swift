@@ -7,19 +7,17 @@ import Synchronization
 /// The clients of all ports of this process that have not yet sent their hello, in the order in which they were accepted.
 enum SilentClients {
     /// The list. Guarded by the mutex of `PortRegistry`.
-    private nonisolated(unsafe) static var clients = LinkedQueue<Connection.Silent>()
+    private nonisolated(unsafe) static var clients = PlainList<ConnectionPointer>()
 
-    /// Adds a client that was just accepted, before it can be closed. Any thread.
-    static func add(_ connection: ConnectionPointer) {
-        let client = connection.silent
-        client.pointee.connection = connection
-        PortRegistry.mutex.locked { clients.append(client) }
-    }
+    /// Adds a client that was just accepted, before it can be closed. Returns false if out of memory. Any thread.
+    static func add(_ connection: ConnectionPointer) -> Bool { PortRegistry.mutex.locked { clients.append(connection) } }
 
-    /// Removes a client that has sent its hello, or is being closed. Any thread.
+    /// Removes a client that has sent its hello, or is being closed. O(number of silent clients). Any thread.
     @inline(never)
     static func remove(_ connection: ConnectionPointer) {
-        PortRegistry.mutex.locked { clients.remove(connection.silent) }
+        PortRegistry.mutex.locked {
+            for index in 0..<clients.count where clients[index] == connection { return clients.remove(at: index) }
+        }
     }
 
     /// Disconnects the silent client that was accepted first, if that was before `limit`. Returns false if there is none. One system call
@@ -29,12 +27,10 @@ enum SilentClients {
     static func disconnectFirst(acceptedBefore limit: Instant) -> Bool {
         while true {
             PortRegistry.mutex.lock()
-            guard let connection = clients.first?.pointee.connection, connection.pointee.silent.since < limit else {
-                PortRegistry.mutex.unlock()
-                return false
-            }
-            connection.retain()
+            let connection = clients.count > 0 && clients[0].pointee.created < limit ? clients[0] : nil
+            connection?.retain()
             PortRegistry.mutex.unlock()
+            guard let connection else { return false }
             // Otherwise the hello is about to be received, or was received ahead and is about to be delivered.
             let isSilent = connection.locked { !connection.isPacketHere && !connection.pointee.handshakeDone }
             remove(connection)
@@ -43,22 +39,6 @@ enum SilentClients {
             if isSilent { return true }
         }
     }
-}
-
-extension Connection {
-    /// A node of `SilentClients`: the links of a connection in that list, and when the client was accepted.
-    struct Silent: Linked {
-        var previous: UnsafeMutablePointer<Silent>?
-        var following: UnsafeMutablePointer<Silent>?
-        /// The connection that this node is part of.
-        var connection: ConnectionPointer?
-        let since = Clock.now
-    }
-}
-
-extension ConnectionPointer {
-    /// The node of this connection in `SilentClients`.
-    fileprivate var silent: UnsafeMutablePointer<Connection.Silent> { withUnsafeMutablePointer(to: &pointee.silent) { $0 } }
 }
 
 extension ConnectionPointer {

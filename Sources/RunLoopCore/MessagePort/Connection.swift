@@ -32,6 +32,7 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     let remote: MessagePortPointer?
     /// The process, user and group at the other end, as the kernel reports them; those of this process for `listener` and `inProcess`.
     let credentials: PacketSocket.Credentials
+    let created = Clock.now
     let mutex = Mutex()
     // Guarded by `mutex`.
     /// The socket. -1 if there is none, and in the child of a fork().
@@ -61,8 +62,6 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     /// The `conditions`. `waitsForMemory` and `pollsForMemory` are written under the port's mutex, the others under `mutex`; any thread may
     /// read them.
     let conditionBits = Atomic<UInt16>(0)
-    /// Server: the node of this connection in `SilentClients`. Guarded by `PortRegistry.mutex`.
-    var silent = Silent()
     // Links of the port's list. Guarded by the port's mutex.
     var previous: ConnectionPointer?
     var following: ConnectionPointer?
@@ -100,11 +99,11 @@ extension ConnectionPointer {
             connection.pointee.source = source
         }
         connection.retain()
-        if role == .server { SilentClients.add(connection) }
+        let isListed = role != .server || SilentClients.add(connection)
         let isAuthorized = port.locked { () -> Bool in
-            let isAuthorized = port.pointee.base.isValid && (!hasPeer || port.accepts(peer))
-            if isAuthorized { connection.link(into: &port.pointee.connections) }
-            return isAuthorized
+            if !isListed || !port.pointee.base.isValid || hasPeer && !port.accepts(peer) { return false }
+            connection.link(into: &port.pointee.connections)
+            return true
         }
         if isAuthorized { return connection }
         // Unless `SilentClients` has closed it and released the reference of open connections already.
