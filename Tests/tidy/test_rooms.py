@@ -27,7 +27,6 @@ CALLS_CLIENTS = {
     "Object/ClientContext.swift": "contexts: retain, release, copyDescription, equal, hash",
     "Object/Misuse.swift": "the error handler",
     "Object/Probe.swift": "the probe, and callbacks while there is one",
-    "Port/PortSource.swift": "what a port does after its source was looked for in a mode, or is gone: no client's",
     "Port/PortLifetime.swift": "what a port of either kind does when it ends, and at fork(): no client's",
     "Value/ElementCalls.swift": "what collections do with their elements",
     "Value/NotificationCenter.swift": "observers of notifications",

@@ -12,6 +12,8 @@ import Synchronization
 /// Slots 0 to 62, the near ones, are bits of one word. The others, the far ones, are in groups of 64 words with one summary word per group.
 /// The memory for far slots is allocated when needed, and never freed, like the loop's.
 struct PendingSignals: ~Copyable {
+    /// The address of the loop's context. Set before the loop is used.
+    let loopAddress = Atomic<UInt>(0)
     private let near = Atomic<UInt64>(0)
     /// The address of the `Group`s of the far slots. Set once, with the loop's lock held.
     private let groupsAddress = Atomic<UInt>(0)

@@ -202,6 +202,11 @@ extension RegistrationPointer {
         UnsafePointer(bitPattern: pointee.pendingSignalsOrNextOfWatch.load(ordering: .relaxed))
     }
 
+    /// The loop of `pendingSignals`. Any thread.
+    var signalledLoop: ThreadContextPointer? {
+        pendingSignals.flatMap { ThreadContextPointer(bitPattern: $0.pointee.loopAddress.load(ordering: .relaxed)) }
+    }
+
     /// Changes `pendingSignals`. The caller holds the loop's lock, or no other thread knows the source yet.
     func expectSignals(in pendingSignals: UnsafePointer<PendingSignals>) {
         assertSignalled()

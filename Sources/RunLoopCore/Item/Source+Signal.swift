@@ -46,10 +46,15 @@ extension SourcePointer {
     /// have none: a loop to which the source was just added, or which it is about to leave.
     private func markBitmaps() {
         inlineRegistration.setPendingWithoutSlot()
+        forEachRegistration { $0.setPendingWithoutSlot() }
+    }
+
+    /// Calls `body` for the source's registrations, without a lock: see `markBitmaps`. Any thread, async-signal-safe.
+    func forEachRegistration(_ body: (RegistrationPointer) -> Void) {
         var next = registrations
         var left = Self.registrationsLookedAt
         while let registration = next, left > 0 {
-            registration.setPendingWithoutSlot()
+            body(registration)
             next = registration.nextOfSource
             left -= 1
         }

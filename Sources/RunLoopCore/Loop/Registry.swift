@@ -80,6 +80,7 @@ enum Registry {
             guard let memory = aligned_alloc(64, (MemoryLayout<RunLoopStorage>.size + 63) & ~63) else { return nil }
             loop = memory.bindMemory(to: RunLoopStorage.self, capacity: 1)
             loop.initialize(to: RunLoopStorage())
+            loop.pointee.pendingSignals.loopAddress.store(UInt(bitPattern: loop), ordering: .relaxed)
             var index = loops.count
             while index > 0 && loops[index - 1] > loop { index -= 1 }
             _ = loops.insert(loop, at: index)

@@ -36,6 +36,14 @@ extension RunLoopPointer {
         }
     }
 
+    /// Wakes the loops of a version-0 source that was just signalled. If there is only one, returns it instead, so that the caller can wake
+    /// it after releasing its locks. Any thread that keeps the source alive; lock-free.
+    static func wakeUpAll(of source: SourcePointer) -> RunLoopPointer? {
+        if let only = source.onlyRegistration { return only.signalledLoop.map { RunLoopPointer($0) } }
+        source.forEachRegistration { if let loop = $0.signalledLoop { RunLoopPointer(loop).wakeUp() } }
+        return nil
+    }
+
     /// Makes sleeping loops of other threads check the source's descriptor again. Any thread that has a loop; calls no user code.
     static func recheck(_ source: SourcePointer) {
         forEachLoop(of: source) { loop, _ in loop.adjustSleep() }
@@ -70,6 +78,18 @@ extension RunLoopPointer {
         }
     }
 
+    /// Makes an internal source be in all modes in which `leader` is, in every loop: see `follow` of one loop. Returns false if out of memory.
+    /// O(square of the number of loops). Any thread that has a loop; calls no user code.
+    static func follow(_ leader: SourcePointer, with source: SourcePointer) -> Bool {
+        var isComplete = true
+        var last: ThreadContextPointer?
+        while let next = loop(of: leader, after: last) {
+            if !RunLoopPointer(next).follow(leader, with: source) { isComplete = false }
+            last = next
+        }
+        return isComplete
+    }
+
     /// The type of a function that receives a loop and the source's registration there. It has no captures, so that one copy of
     /// `forEachLoop` serves all callers.
     private typealias LoopFunction = @convention(thin) (RunLoopPointer, RegistrationPointer) -> Void
@@ -77,20 +97,20 @@ extension RunLoopPointer {
     /// Calls `body`, with the locks of source and loop held, once for each loop that has the source from the beginning of this call to its
     /// end. Loops that gain or lose the source in the meantime may be left out. O(square of the number of loops).
     private static func forEachLoop(of source: SourcePointer, _ body: LoopFunction) {
-        let owner = source.item.lock()
-        var next = loop(of: source, after: nil)
-        owner.unlock()
-        while let loop = next {
+        var last: ThreadContextPointer?
+        while let loop = loop(of: source, after: last) {
             let owner = source.item.lock(and: loop)
             if let registration = source.registration(in: loop) { body(RunLoopPointer(loop), registration) }
-            next = self.loop(of: source, after: loop)
             ItemPointer.unlockBoth(owner, loop)
+            last = loop
         }
     }
 
     /// Returns the source's loop with the next higher address; nil after the last one. Going by address misses no loop when others are
-    /// added or removed. The caller holds the source's lock.
+    /// added or removed. Takes the source's lock.
     private static func loop(of source: SourcePointer, after last: ThreadContextPointer?) -> ThreadContextPointer? {
+        let owner = source.item.lock()
+        defer { owner.unlock() }
         var next: ThreadContextPointer?
         var registration = source.registrations
         while let some = registration {

@@ -56,8 +56,14 @@ extension RunLoopPointer {
         guard let new = wanted, makeRoom(in: new, for: source),
             joined.collect(self, source, from: old, to: new)
         else { return false }
-        if let registration {
-            move(registration, from: old.unsafelyUnwrapped, to: new)
+        return join(source, hash, fd, new)
+    }
+
+    /// Puts a source into a set of this loop, in which there is room for it, or moves it there from another set. Returns false if out of
+    /// memory. The caller holds the locks of the source and of the loop.
+    private func join(_ source: SourcePointer, _ hash: UInt32, _ fd: Int32?, _ new: ModeSetPointer) -> Bool {
+        if let registration = source.registration(in: threadContext) {
+            move(registration, from: registration.set.unsafelyUnwrapped, to: new)
             return true
         }
         guard let registration = pointee.registrations.add(source, hash, new, pendingSignals) else { return false }
@@ -71,6 +77,30 @@ extension RunLoopPointer {
         count(registration, in: new, 1)
         link(registration, to: source)
         return true
+    }
+
+    /// Adds an internal source to this loop's modes, or removes it from them, so that it is where `leader` is. After `leader` was added or
+    /// removed, the last of several threads to call this is right, so only one may do so at a time. Returns false if out of memory. Any
+    /// thread that has a loop; calls no user code.
+    func follow(_ leader: SourcePointer, with source: SourcePointer) -> Bool {
+        let leaderOwner = leader.item.lock(and: threadContext)
+        let wanted = leader.registration(in: threadContext)?.set
+        ItemPointer.unlockBoth(leaderOwner, threadContext)
+        let fd = source.getPort.map { RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_GETPORT_FUNCTION(source.pointee.info, $0) }
+        let owner = source.item.lock(and: threadContext)
+        if owner != threadContext && source.registrations == nil && pointee.isOpen { source.pointee.item.setOwner(threadContext) }
+        let registration = source.registration(in: threadContext)
+        var isComplete = true
+        var isDead = false
+        if let wanted, pointee.isOpen && source.pointee.item.has(.valid) {
+            isComplete = registration?.set == wanted || join(source, source.hash, fd, wanted)
+        } else if let registration {
+            isDead = leave(registration)
+        }
+        ItemPointer.unlockBoth(owner, threadContext)
+        if isDead { source.destroy() }
+        if maySleep { pointee.wake.adjust() }
+        return isComplete
     }
 
     /// Prepares a source that this thread has created and is likely to add to its own loop, so that signals sent before it is added are
@@ -223,6 +253,13 @@ extension RunLoopPointer {
     private func callCancels(_ source: SourcePointer, _ left: inout ScheduleCalls) {
         if let cancel = source.pointee.detail?.pointee.cancel { left.call(cancel, source.pointee.info, handle) }
         left.release()
+    }
+
+    /// Whether the loop has a source, in whatever mode. Any thread; calls no user code.
+    func has(_ source: SourcePointer) -> Bool {
+        let owner = source.item.lock(and: threadContext)
+        defer { ItemPointer.unlockBoth(owner, threadContext) }
+        return source.registration(in: threadContext) != nil
     }
 
     /// RLRunLoopContainsSource. Any thread; calls equal and hash.

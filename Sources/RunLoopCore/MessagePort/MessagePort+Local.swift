@@ -59,7 +59,10 @@ extension MessagePortPointer {
     func deliverRequests(_ portSource: PortSourcePointer) {
         guard let threadContext = ThreadContextPointer.current else { return }
         let loop = RunLoopPointer(threadContext)
-        portSource.resyncIfNeeded(on: loop)
+        if pointee.mustFollow.load(ordering: .relaxed) != 0 {
+            pointee.mustFollow.store(0, ordering: .relaxed)
+            follow(in: nil)
+        }
         var count = 0
         while let queued = queue.takeNext(portSource, inStream: count > 1) {
             count += 1
@@ -129,39 +132,27 @@ private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMu
 // mode.
 
 extension MessagePortPointer {
-    /// Adds the sources of all connections to a mode of a loop if the port's source is in it; otherwise removes them. Two threads that add
-    /// and remove the port's source may be here at the same time: for each connection, the last one to check where the port's source is
-    /// decides. Any thread; call without a lock held.
-    func follow(_ attachment: PortSource.Attachment) {
-        walkConnections { connection in
-            queue.pointee.attachmentsMutex.lock()
-            if let source = connection.sharedSource {
-                let isServed = queue.isServed(at: attachment)
-                if isServed { watch(source, at: attachment) } else { attachment.loop.remove(source, from: attachment.mode) }
-                source.release()
-            }
-            queue.pointee.attachmentsMutex.unlock()
-        }
-    }
+    /// Makes the sources of all connections be where the port's source is, in one loop or in all. Two threads that add and remove the port's
+    /// source may be here at the same time: for each connection, the last one to check where the port's source is decides. Any thread; call
+    /// without a lock held.
+    func follow(in loop: RunLoopPointer?) { walkConnections { watch($0, in: loop) } }
 
-    /// Adds the source of a new connection to every loop and mode that the port's source is in. Any thread; call without the lock of a
-    /// port, connection or loop held.
-    func watch(_ connection: ConnectionPointer) {
+    /// Makes the source of a connection be in the modes that the port's source is in, in one loop or in all. If there is no memory for that,
+    /// signals the port's source, which tries again. Any thread; call without the lock of a port, connection or loop held.
+    func watch(_ connection: ConnectionPointer, in loop: RunLoopPointer? = nil) {
+        var isComplete = true
         queue.pointee.attachmentsMutex.lock()
-        let portsOwn = queue.sharedSource
-        if let portsOwn, let source = connection.sharedSource {
-            let portSource = PortSourcePointer(info: portsOwn.pointee.info)
-            for index in 0..<portSource.pointee.attachments.count { watch(source, at: portSource.pointee.attachments[index]) }
+        let leader = queue.sharedSource
+        if let leader, let source = connection.sharedSource {
+            isComplete = loop?.follow(leader, with: source) ?? RunLoopPointer.follow(leader, with: source)
             source.release()
         }
         queue.pointee.attachmentsMutex.unlock()
+        if !isComplete {
+            pointee.mustFollow.store(1, ordering: .relaxed)
+            queue.signalSource()
+        }
         // Without the mutex, since this may free the port.
-        portsOwn?.release()
-    }
-
-    /// Adds the source of a connection to a mode. If there is no memory for that, signals the port's source, which tries again. The caller
-    /// holds `attachmentsMutex`.
-    private func watch(_ source: SourcePointer, at attachment: PortSource.Attachment) {
-        if !attachment.loop.add(source, in: attachment.mode), systemError == ENOMEM { queue.requestResync() }
+        leader?.release()
     }
 }

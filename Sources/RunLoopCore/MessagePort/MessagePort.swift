@@ -30,6 +30,8 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     // Local ports.
     /// The file of the name, locked as long as the port has the name; -1 if it has none.
     var nameLock: Int32 = -1
+    /// 1 if there was no memory to watch some connection. The port's source is then signalled, to try again. Any thread.
+    let mustFollow = Atomic<UInt32>(0)
     /// Of the connections that wait for memory, the one that polls for it.
     var memoryPoller: ConnectionPointer?
 
@@ -38,7 +40,7 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     var connection: ConnectionPointer?
     /// Where the connection's source was added last, so that the next request there need not check; nil if it has left a loop since. The
     /// mode is retained.
-    var watched: PortSource.Attachment?
+    var watched: (loop: RunLoopPointer, mode: StringPointer)?
     /// The requests that wait for their replies, oldest first.
     var pending = LinkedQueue<PendingRequest>()
     /// The number of the latest request that wants a reply.
@@ -60,7 +62,10 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
                 },
                 close: { MessagePortPointer($0).close() },
                 destroy: { MessagePortPointer($0).destroy() },
-                follow: { MessagePortPointer($0).follow($1.load(as: PortSource.Attachment.self)) },
+                follow: { info, loop, _ in
+                    let port = PortSourcePointer(info: info).pointee.port
+                    MessagePortPointer(port).follow(in: loop.map { Handle.storage(UnsafeRawPointer($0)) })
+                },
                 fork: { MessagePortPointer($0).fork($1) }))
     }
 }

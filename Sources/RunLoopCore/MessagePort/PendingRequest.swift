@@ -97,12 +97,12 @@ extension MessagePortPointer {
         defer { source.release() }
         if !loop.add(source, in: mode) { return false }
         mode.retain()
-        setWatched(PortSource.Attachment(loop: loop, mode: mode))
+        setWatched((loop, mode))
         return true
     }
 
     /// Replaces `watched`. Any thread; call without the mutex held.
-    func setWatched(_ now: PortSource.Attachment?) {
+    func setWatched(_ now: (loop: RunLoopPointer, mode: StringPointer)?) {
         let before = locked {
             defer { pointee.watched = now }
             return pointee.watched

@@ -68,7 +68,6 @@ extension PortPointer {
     fileprivate func deliverMessages(_ portSource: PortSourcePointer) {
         guard let threadContext = ThreadContextPointer.current else { return }
         let loop = RunLoopPointer(threadContext)
-        portSource.resyncIfNeeded(on: loop)
         var count = 0
         var level = 0
         var empty = emptyMessage(portSource, loop.threadContext)

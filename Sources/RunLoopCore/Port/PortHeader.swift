@@ -10,7 +10,7 @@ import Synchronization
 struct PortHeader: Linked, Locked, ~Copyable {
     typealias InvalidationCallout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
-    /// The functions in which the kinds differ. Their first argument is the port, except for `deliver`.
+    /// The functions in which the kinds differ. Their first argument is the port, except for `deliver` and `follow`.
     struct Functions {
         /// The perform function of the port's source. Its argument is the `PortSource`.
         let deliver: @convention(c) (UnsafeMutableRawPointer?) -> Void
@@ -19,9 +19,8 @@ struct PortHeader: Linked, Locked, ~Copyable {
         let close: @convention(c) (UnsafeMutableRawPointer) -> Void
         /// Frees the port, to which there are no references.
         let destroy: @convention(c) (UnsafeMutableRawPointer) -> Void
-        /// Called after the source was added to a mode or removed from it, with the address of a `PortSource.Attachment`. Any thread; called
-        /// without a lock held.
-        var follow: (@convention(c) (UnsafeMutableRawPointer, UnsafeRawPointer) -> Void)?
+        /// The schedule and the cancel function of the port's source. Any thread; called without a lock held.
+        var follow: SourceDetail.Schedule?
         /// Performs one `ForkStep`, so far as `PortHeaderPointer.fork` does not.
         var fork: (@convention(c) (UnsafeMutableRawPointer, UInt8) -> Void)?
     }

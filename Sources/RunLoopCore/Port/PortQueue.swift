@@ -71,8 +71,7 @@ struct PortQueue: ~Copyable {
     fileprivate let roomFutex = Atomic<UInt32>(0)
     private let paddingBehind = CacheLine()
 
-    /// Held while recording which loops and modes the port's source is in, and while connections follow it there. The locks of
-    /// `PortRegistry` come before it, all other locks after it.
+    /// Held while a connection follows the port's source. The locks of `PortRegistry` come before it, all other locks after it.
     let attachmentsMutex = Mutex()
 
     /// How many pauses to spin for before checking again: two microseconds or a little more, less than falling asleep and being woken

@@ -5,23 +5,10 @@ import Synchronization
 /// The info of a port's run loop source, for both kinds of ports. That is an ordinary version-0 source, which senders signal. Freed with
 /// the source.
 struct PortSource: CallbackInfo, ~Copyable {
-    /// A loop and a mode that the source is in.
-    struct Attachment: BitwiseCopyable {
-        var loop: RunLoopPointer
-        /// Retained.
-        var mode: StringPointer
-    }
-
     /// The port. The source holds a reference to it, as the program does.
     let port: PortHeaderPointer
     /// The run loop source, which is freed together with this.
     let source: SourcePointer
-    /// 1 if there was no memory to record an attachment, or to watch a connection in one. The source is then signalled, to try again in the
-    /// next pass. Any thread.
-    let needsResync = Atomic<UInt32>(0)
-    /// Where the source is: senders wake those loops, and connections are watched there. Changed under the queue's `attachmentsMutex` and the
-    /// senders' lock, so either is enough to read it.
-    var attachments = PlainList<Attachment>()
 }
 
 typealias PortSourcePointer = UnsafeMutablePointer<PortSource>
@@ -31,8 +18,8 @@ extension PortSourcePointer {
     fileprivate static func make(_ port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> PortSourcePointer? {
         let memory = malloc(MemoryLayout<PortSource>.size)
         let detail = SourceDetail(
-            release: { PortSourcePointer(info: $0).destroy() }, schedule: { updateSource($0, $1, $2) },
-            cancel: { updateSource($0, $1, $2) })
+            release: { PortSourcePointer(info: $0).destroy() }, schedule: port.pointee.functions.follow,
+            cancel: port.pointee.functions.follow)
         guard let memory,
             let source = SourcePointer.create(
                 threadContext, order: order, info: memory, perform: port.pointee.functions.deliver, getPort: nil, detail)
@@ -53,73 +40,11 @@ extension PortSourcePointer {
         let queue = port.queue
         queue.lockSenders()
         if queue.pointee.portSource == self { queue.pointee.portSource = nil }
-        for index in 0..<pointee.attachments.count { pointee.attachments[index].mode.release() }
         queue.unlockSenders()
         deinitialize(count: 1)
         free(self)
         _ = port.release()
     }
-
-    // MARK: where the source is
-
-    /// Records whether the source is in a mode of a loop, and makes connections follow it. Called after each change. Two threads may report
-    /// their changes in a different order, but the last one to check records what is true. Any thread; call without a lock held.
-    fileprivate func update(_ attachment: PortSource.Attachment) {
-        let queue = pointee.port.queue
-        queue.pointee.attachmentsMutex.lock()
-        let isThere = attachment.loop.contains(pointee.source, in: attachment.mode)
-        queue.lockSenders()
-        var removedMode: StringPointer?
-        if let index = index(of: attachment) {
-            if !isThere {
-                removedMode = pointee.attachments[index].mode
-                pointee.attachments.remove(at: index)
-            }
-        } else if isThere {
-            if pointee.attachments.append(attachment) {
-                attachment.mode.retain()
-            } else {
-                pointee.needsResync.store(1, ordering: .relaxed)
-                queue.signalLocked()?.wakeUp()
-                attachment.loop.wakeUp()
-            }
-        }
-        queue.unlockSenders()
-        queue.pointee.attachmentsMutex.unlock()
-        withUnsafePointer(to: attachment) { pointee.port.pointee.functions.follow?(pointee.port, $0) }
-        removedMode?.release()
-    }
-
-    /// The index of an attachment in the list; nil if it is not there. The caller holds the senders' lock.
-    fileprivate func index(of attachment: PortSource.Attachment) -> Int? {
-        for index in 0..<pointee.attachments.count
-        where pointee.attachments[index].loop == attachment.loop && pointee.attachments[index].mode.equals(attachment.mode) {
-            return index
-        }
-        return nil
-    }
-
-    /// Retries what has failed for lack of memory, in all modes of the loop, since the mode in question may not be the one that runs. Loop
-    /// thread only; call without a lock held.
-    func resyncIfNeeded(on loop: RunLoopPointer) { if pointee.needsResync.load(ordering: .relaxed) != 0 { resync(on: loop) } }
-
-    private func resync(on loop: RunLoopPointer) {
-        pointee.needsResync.store(0, ordering: .relaxed)
-        var number = loop.locked { loop.pointee.modes.count }
-        while number > 1 {
-            number -= 1
-            if let name = loop.locked({ loop.pointee.modes[number]?.pointee.name }), loop.contains(pointee.source, in: name) {
-                update(PortSource.Attachment(loop: loop, mode: name))
-            }
-        }
-    }
-}
-
-/// The schedule and the cancel function of the source, called after it was added to a mode of a loop, or removed from it.
-private func updateSource(_ info: UnsafeMutableRawPointer?, _ loop: OpaquePointer?, _ mode: OpaquePointer?) {
-    guard let loop, let mode else { return }
-    PortSourcePointer(info: info).update(
-        PortSource.Attachment(loop: Handle.storage(UnsafeRawPointer(loop)), mode: Handle.storage(UnsafeRawPointer(mode))))
 }
 
 // What a queue does with its port's source.
@@ -182,25 +107,16 @@ extension PortQueuePointer {
         }
     }
 
-    /// Signals the source. If it is in exactly one loop and mode, returns that loop, so that the caller can wake it after unlocking;
-    /// otherwise wakes all its loops. The caller holds the senders' lock, which keeps the source alive.
-    fileprivate func signalLocked() -> RunLoopPointer? {
-        guard let portSource = pointee.portSource else { return nil }
-        portSource.pointee.source.signal()
-        if portSource.pointee.attachments.count == 1 { return portSource.pointee.attachments[0].loop }
-        for index in 0..<portSource.pointee.attachments.count { portSource.pointee.attachments[index].loop.wakeUp() }
-        return nil
+    /// Signals the source. If it is in exactly one loop, returns that loop, so that the caller can wake it after unlocking; otherwise wakes
+    /// all its loops. The caller holds the senders' lock, which keeps the source alive.
+    private func signalLocked() -> RunLoopPointer? {
+        guard let source = pointee.portSource?.pointee.source else { return nil }
+        source.signal()
+        return RunLoopPointer.wakeUpAll(of: source)
     }
 
-    /// Makes the source's loops retry something for which there was no memory. Any thread; call without the senders' lock held.
-    @inline(never)
-    func requestResync() {
-        let wake = lockedSenders { () -> RunLoopPointer? in
-            pointee.portSource?.pointee.needsResync.store(1, ordering: .relaxed)
-            return signalLocked()
-        }
-        wake?.wakeUp()
-    }
+    /// Makes the source's loops perform it, although no message was put in. Any thread; call without the senders' lock held.
+    func signalSource() { lockedSenders { signalLocked() }?.wakeUp() }
 
     /// Takes the next message out; nil if there is none, or if the queue is closed. If there was one, signals the source again, since the
     /// loop has consumed its signal in order to perform it. If there was none, clears the signal. `inStream`: see `takeLocked`. Loop thread
@@ -237,15 +153,11 @@ extension PortQueuePointer {
         return source
     }
 
-    /// Whether the port's source is in the mode of a loop, as the list says. Any thread; call without the senders' lock held.
-    func isServed(at attachment: PortSource.Attachment) -> Bool { lockedSenders { pointee.portSource?.index(of: attachment) != nil } }
-
-    /// Whether the port's source is in a loop. Any thread; call without the senders' lock held.
+    /// Whether the port's source is in the calling thread's loop. Call without the senders' lock held.
     func isServed(by loop: RunLoopPointer) -> Bool {
-        lockedSenders {
-            guard let portSource = pointee.portSource else { return false }
-            for index in 0..<portSource.pointee.attachments.count where portSource.pointee.attachments[index].loop == loop { return true }
-            return false
-        }
+        guard let source = sharedSource else { return false }
+        let isThere = loop.has(source)
+        source.release()
+        return isThere
     }
 }
