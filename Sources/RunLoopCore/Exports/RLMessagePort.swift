@@ -48,14 +48,14 @@ public func RLMessagePortCreateLocal(
         if wanted == nil { return nil }
     }
     guard Registry.current != nil else { return nil }
-    if let wanted, let known = PortRegistry.withNames({ MessagePortPointer.find(wanted, isRemote: false) }) {
+    if let wanted, let known = PortRegistry.namesMutex.locked({ MessagePortPointer.find(wanted, isRemote: false) }) {
         return known.handle
     }
     // The context's retain is user code, so it is called before the names' lock is acquired. The info is released below if no new port was
     // made.
     client.info = client.retained()
     var isNew = false
-    let port = PortRegistry.withNames { () -> MessagePortPointer? in
+    let port = PortRegistry.namesMutex.locked { () -> MessagePortPointer? in
         if let wanted, let known = MessagePortPointer.find(wanted, isRemote: false) { return known }
         let new = MessagePortPointer.createLocal(wanted, callout, client)
         isNew = new != nil
@@ -73,7 +73,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
     while true {
         var local: MessagePortPointer?
         var isNew = false
-        let port = PortRegistry.withNames { () -> MessagePortPointer? in
+        let port = PortRegistry.namesMutex.locked { () -> MessagePortPointer? in
             if let known = MessagePortPointer.find(name, isRemote: true, of: user) { return known }
             isNew = true
             return MessagePortPointer.createRemote(name, of: user, &local)
@@ -128,7 +128,7 @@ public func RLMessagePortSetName(_ port: OpaquePointer?, _ name: OpaquePointer?)
         return 0
     }
     var known: MessagePortPointer?
-    let isDone = PortRegistry.withNames { () -> Bool in
+    let isDone = PortRegistry.namesMutex.locked { () -> Bool in
         if !port.base.isValid {
             systemError = EPIPE
             return false
@@ -202,7 +202,7 @@ public func RLMessagePortSetAllowsOtherUsers(_ port: OpaquePointer?, _ allows: U
         systemError = port.pointee.isRemote ? EINVAL : EPIPE
         return 0
     }
-    let isDone = PortRegistry.withNames { port.setAllowsOthers(allows != 0) }
+    let isDone = PortRegistry.namesMutex.locked { port.setAllowsOthers(allows != 0) }
     port.closeUnauthorized()
     return isDone ? 1 : 0
 }

@@ -31,7 +31,7 @@ extension ConnectionPointer {
         let overdue = Instant(nanoseconds: Clock.now.nanoseconds - PortLimits.greeting)
         while SilentClients.disconnectFirst(acceptedBefore: overdue) {}
         var isStuck = false
-        let accepted = PortRegistry.withoutFork { () -> ConnectionPointer? in
+        let accepted = PortRegistry.acceptMutex.locked { () -> ConnectionPointer? in
             let fd = locked { () -> Int32? in
                 if !pointee.isOpen { return nil }
                 do throws(SystemError) { return try PacketSocket.accept(pointee.fd) } catch { isStuck = error.isShortage }

@@ -110,8 +110,8 @@ extension ConnectionPointer {
             let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil, isInline ? outgoing.frame.length : 0)
             if sent != .done || outgoing.frame.payloadLocation != .pieces { return sent }
             outgoing.sent = 0
-            if !pointee.sendQueue.hasLargeBuffer { PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer) }
-            pointee.sendQueue.hasLargeBuffer = true
+            // So that the threads at both ends take turns less often.
+            PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer)
         }
         guard let data else { return .failed }
         while outgoing.sent < outgoing.frame.length {

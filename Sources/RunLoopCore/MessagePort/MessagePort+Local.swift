@@ -6,7 +6,7 @@ import Synchronization
 
 extension MessagePortPointer {
     /// RLMessagePortCreateLocal, for a name that no other port of this process has. Returns nil with errno on failure. Takes over
-    /// `context.info`, which the caller has retained, unless it fails. Call within `PortRegistry.withNames`.
+    /// `context.info`, which the caller has retained, unless it fails. The caller holds `PortRegistry.namesMutex`.
     static func createLocal(_ name: StringPointer?, _ callout: @escaping MessagePortStorage.Callout, _ context: ClientContext)
         -> MessagePortPointer?
     {

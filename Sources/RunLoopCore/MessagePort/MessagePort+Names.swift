@@ -30,8 +30,8 @@ extension MessagePortPointer {
         _ = last?.release()
     }
 
-    /// Claims a name for the port, in place of any other, and listens. Returns false with errno on failure. Call within
-    /// `PortRegistry.withNames`.
+    /// Claims a name for the port, in place of any other, and listens. Returns false with errno on failure. The caller holds
+    /// `PortRegistry.namesMutex`.
     func claimName(_ name: StringPointer) -> Bool {
         guard let claim = try? NameServer.claim(name, isForAll: pointee.allowsOthers) else { return false }
         guard let connection = ConnectionPointer.make(.listener, claim.listener, self) else {
@@ -58,7 +58,7 @@ extension MessagePortPointer {
     }
 
     /// Sets whether other users may connect; the caller then calls `closeUnauthorized`. If other users cannot be let in, keeps them out and
-    /// returns false with errno. Forbidding always succeeds. Call within `PortRegistry.withNames`.
+    /// returns false with errno. Forbidding always succeeds. The caller holds `PortRegistry.namesMutex`.
     func setAllowsOthers(_ allows: Bool) -> Bool {
         let (name, lock) = locked { () -> (StringPointer?, Int32) in
             pointee.allowsOthers = allows
@@ -75,7 +75,7 @@ extension MessagePortPointer {
     /// Releases the name of a local port that has become invalid; does nothing for a remote port. Any thread; call without a lock held.
     func releaseName() {
         if pointee.isRemote { return }
-        PortRegistry.withNames {
+        PortRegistry.namesMutex.locked {
             let lock = locked { () -> Int32 in
                 defer { pointee.nameLock = -1 }
                 return pointee.nameLock

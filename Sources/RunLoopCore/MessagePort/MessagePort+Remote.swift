@@ -7,7 +7,7 @@ import Synchronization
 extension MessagePortPointer {
     /// RLMessagePortCreateRemote, for a name of which this process has no remote port yet. Returns nil with errno on failure: ECONNREFUSED
     /// if no process of `user` serves the name. If a port of this process has the name, `local` is set to it, with a reference that the
-    /// caller releases outside of the lock. Call within `PortRegistry.withNames`.
+    /// caller releases outside of the lock. The caller holds `PortRegistry.namesMutex`.
     static func createRemote(_ name: StringPointer, of user: UInt32, _ local: inout MessagePortPointer?) -> MessagePortPointer? {
         if user == PacketSocket.own.user { local = find(name, isRemote: false) }
         let fd = local == nil ? try? NameServer.connect(name, of: user) : -1

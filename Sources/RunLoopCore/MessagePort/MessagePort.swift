@@ -20,7 +20,7 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     /// What a local port calls; nil for a remote port.
     let callout: Callout?
     var isRemote: Bool { callout == nil }
-    /// Retained; nil for a local port without a name. Changed within `PortRegistry.withNames`, under the registry's mutex and `mutex`: each
+    /// Retained; nil for a local port without a name. Changed under `PortRegistry.namesMutex`, the registry's mutex and `mutex`: each
     /// of the three is enough to read it.
     var name: StringPointer?
     /// All connections, open or closed, until they are freed: of a local port the listener and those to its remote ports in all processes,

@@ -7,7 +7,7 @@ import Synchronization
 /// A request is answered once: with the result of the port's callback; by RLMessagePortRequestReply, if the callback has taken the request
 /// over (RLMessagePortCopyRequest); or, when the last reference is released, by reporting to the sender that there will be no reply.
 /// `answered` decides which thread answers. Each other field states what guards it.
-struct RequestStorage: ObjectStorage, Linked, ~Copyable {
+struct RequestStorage: ObjectStorage, Linked, CallbackInfo, ~Copyable {
     static var kind: Kind { .messagePortRequest }
 
     var header: ObjectHeader
@@ -61,9 +61,6 @@ extension RequestPointer {
                 deadline: frame.deadline, data: data, connection: connection))
         return request
     }
-
-    /// The request at an address.
-    init(_ request: UnsafeMutableRawPointer) { self = request.assumingMemoryBound(to: RequestStorage.self) }
 
     /// The request that is an entry of a port's queue.
     init(_ queued: QueuedMessage) { self.init(queued.content.unsafelyUnwrapped) }

@@ -26,8 +26,6 @@ struct SendQueue: ~Copyable {
         var isUnderWay: Bool { sent >= 0 }
     }
 
-    /// Whether the socket has room for large payloads, so that the threads at both ends take turns less often.
-    var hasLargeBuffer = false
     fileprivate var frames = PlainList<OutgoingFrame>()
     /// The number of the frame at the front, modulo 2³². Once this has changed, that frame has left the queue.
     fileprivate(set) var ticket: UInt32 = 0

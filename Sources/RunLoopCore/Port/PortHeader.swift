@@ -7,7 +7,7 @@ import Synchronization
 /// that it has created; before the last one is released, the port is invalidated. `internalReferences` counts the library's own reasons to
 /// keep the port: connections and requests. When the last of these is released, the port is freed. All references of the
 /// program, and all calls of the port's callbacks, which may retain the port again, together count as one internal reference.
-struct PortHeader: Linked, Locked, ~Copyable {
+struct PortHeader: Linked, Locked, CallbackInfo, ~Copyable {
     typealias InvalidationCallout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
     /// The functions in which the kinds differ. Their first argument is the port, except for `deliver` and `follow`.
@@ -69,9 +69,6 @@ struct PortHeader: Linked, Locked, ~Copyable {
 typealias PortHeaderPointer = UnsafeMutablePointer<PortHeader>
 
 extension PortHeaderPointer {
-    /// The port at an address.
-    init(_ port: UnsafeMutableRawPointer) { self = port.assumingMemoryBound(to: PortHeader.self) }
-
     /// The queue by its address: an inout access would promise the compiler that no other thread uses the queue.
     var queue: PortQueuePointer {
         let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
@@ -79,21 +76,21 @@ extension PortHeaderPointer {
     }
 }
 
-/// A struct that is the info of a source or timer, or the object of a cleanup handler.
+/// A struct that is known by its address where there is no type: as the info of a source or timer, or the object of a cleanup handler.
 protocol CallbackInfo: ~Copyable {}
 
 extension UnsafeMutablePointer where Pointee: CallbackInfo & ~Copyable {
+    /// The struct at an address.
+    init(_ address: UnsafeMutableRawPointer) { self = address.assumingMemoryBound(to: Pointee.self) }
+
     /// The struct by the address that a function of the source, the timer or the handler receives.
     init(info: UnsafeRawPointer?) { self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Pointee.self) }
 }
 
 /// A struct that begins with a `PortHeader`.
-protocol PortObject: ObjectStorage, ~Copyable {}
+protocol PortObject: ObjectStorage, CallbackInfo, ~Copyable {}
 
 extension UnsafeMutablePointer where Pointee: PortObject & ~Copyable {
-    /// The port at an address. The caller knows its kind.
-    init(_ port: UnsafeMutableRawPointer) { self = port.assumingMemoryBound(to: Pointee.self) }
-
     var base: PortHeaderPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: PortHeader.self) }
     var queue: PortQueuePointer { base.queue }
 

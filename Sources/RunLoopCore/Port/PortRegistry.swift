@@ -11,10 +11,12 @@ enum PortRegistry {
     /// The first port of the list, which also has invalid ports. Guarded by `mutex`.
     private nonisolated(unsafe) static var first: PortHeaderPointer?
     /// Held while a name of a message port is claimed, looked up or released, so that one thread at a time does so. Taken before `mutex`.
-    private static let namesMutex = Mutex()
+    /// User code must not be called under it.
+    static let namesMutex = Mutex()
 
     /// Held while a client is accepted and added to its port's list: a child of fork() closes the descriptors of listed connections only.
-    private static let acceptMutex = Mutex()
+    /// Taken before all other locks; user code must not be called under it.
+    static let acceptMutex = Mutex()
 
     /// Registers the fork handlers at the first use, after those of `Registry`. False if the process has no thread key left.
     static let isPrepared: Bool = {
@@ -22,13 +24,6 @@ enum PortRegistry {
         Thread.prepareFork(before: { beforeFork() }, inParent: { afterFork() }, inChild: { afterForkInChild() })
         return true
     }()
-
-    /// Runs `body` while no other thread claims, looks up or releases a name. `body` must not call user code. Any thread; call without a
-    /// lock of a port held.
-    static func withNames<Result>(_ body: () -> Result) -> Result { namesMutex.locked(body) }
-
-    /// Runs `body` while no thread forks. `body` must not call user code. Any thread; call without any lock held.
-    static func withoutFork<Result>(_ body: () -> Result) -> Result { acceptMutex.locked(body) }
 
     /// Adds a new port. Any thread.
     @inline(never)
