@@ -45,13 +45,6 @@ extension PortPointer {
     /// calls no user code.
     @inline(__always)
     func send(_ message: QueuedMessage, until limit: Double) -> Bool {
-        let outcome = queue.put(message)
-        if outcome == .queued || outcome == .queuedNeedsSignal { return true }
-        return sendSlow(message, until: limit)
-    }
-
-    /// The rest of `send`, after a failed first attempt: waits for room, or fails.
-    private func sendSlow(_ message: QueuedMessage, until limit: Double) -> Bool {
         switch queue.put(message, until: limit >= Clock.latestDate ? .never : Clock.instant(ofDate: limit)) {
         case .queued, .queuedNeedsSignal: return true
         case .closed: systemError = EPIPE
