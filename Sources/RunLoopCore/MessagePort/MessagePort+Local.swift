@@ -20,7 +20,7 @@ extension MessagePortPointer {
         return port
     }
 
-    /// Disconnects the clients whose users may not connect. Call without a lock held; calls user code.
+    /// Disconnects the clients whose users are not allowed to connect. Call without a lock held; calls user code.
     func closeUnauthorized() {
         closeConnections { connection in connection.pointee.role == .server && locked { !accepts(connection.pointee.credentials) } }
     }
@@ -45,8 +45,8 @@ extension MessagePortPointer {
         last?.release()
     }
 
-    /// The next connection after `last`, from the first one on if `last` is nil, with a reference for the caller; nil if there is none. The
-    /// caller holds the mutex.
+    /// The connection after `last`, or the first one if `last` is nil, with a reference for the caller; nil if there is none. Skips
+    /// connections that are being freed. The caller holds the mutex.
     private func connection(after last: ConnectionPointer?) -> ConnectionPointer? {
         let next = last.map { $0.pointee.following } ?? pointee.connections
         return next?.first { $0.pointee.references.countUpUnlessZero() }

@@ -27,7 +27,7 @@ import Synchronization
 /// its own, since the server may take an older doorbell before the request.
 ///
 /// `Tests/model/ring.pml` checks all this, and that no step can be left out. Memory that the peer can change is read once and then
-/// validated. Client and server use this type for their own ends. Guarded by the connection's mutex.
+/// validated. Client and server each have a value of this type for their end. Guarded by the connection's mutex.
 struct Ring: BitwiseCopyable {
     /// What `takeEntry` found.
     enum Taken {
@@ -49,7 +49,7 @@ struct Ring: BitwiseCopyable {
     /// How far this end may advance before it has to load the other end's position: at the server the tail, at the client where the ring is
     /// full.
     private var limit: UInt32 = 0
-    /// How many requests have gone through the socket since the ring was opened.
+    /// How many requests have gone through the socket since the ring was opened. Not counted before.
     private var socketRequests: UInt32 = 0
     /// Client: a request has gone through the socket since the last doorbell.
     private(set) var needsDoorbell = false
@@ -68,7 +68,8 @@ struct Ring: BitwiseCopyable {
     /// How many entries in a row make it likely that another one follows.
     private static var burst: UInt8 { 16 }
 
-    /// Whether the client uses the ring: both ends have it, and count requests through the socket from the same one on.
+    /// Whether this end uses the ring. Both ends open it at the same place in the sequence of packets, so that they count the same requests
+    /// through the socket.
     private(set) var isOpen = false
 
     /// Whether this end has mapped the memory.
@@ -95,7 +96,7 @@ struct Ring: BitwiseCopyable {
     /// with nothing mapped, if this process cannot map it. Some system calls.
     mutating func map(_ fd: Int32) -> Bool { !isMapped && mapping.open(fd, Self.size) != .invalid }
 
-    /// Starts the use of the ring, at either end. Returns false if there is no ring, or if it is open already.
+    /// Starts using the ring, at either end. Returns false if there is no ring, or if it is open already.
     mutating func open() -> Bool {
         if !isMapped || isOpen { return false }
         isOpen = true

@@ -86,9 +86,9 @@ extension PortHeaderPointer {
 
     // MARK: invalidation
 
-    /// RLPortInvalidate and RLMessagePortInvalidate: closes the queue and all that the port has, and calls the invalidation callback. Once
-    /// the call that this counts keeps the port alive, calls `release`, which releases what has kept it until then. Any thread; call without
-    /// a lock held. Calls user code.
+    /// RLPortInvalidate and RLMessagePortInvalidate: closes the queue and all that the port has, and calls the invalidation callback. This
+    /// counts as a call, which keeps the port alive; when it has been counted, `release` may release what has kept the port until then. Any
+    /// thread; call without a lock held. Calls user code.
     @inline(never)
     func invalidate(thenRelease release: () -> Void = {}) {
         lock()
@@ -101,13 +101,14 @@ extension PortHeaderPointer {
         release()
         if wasValid { pointee.functions.close(self) }
         if wasValid, let invalidation { callInvalidation(invalidation) }
-        // In the child of a fork(), the thread that was invalidating the port may not exist. Then this releases the info.
+        // In the child of a fork(), the thread that was invalidating the port may not exist. Then a second invalidation gets here, and
+        // releases the info.
         endCall()
     }
 
-    /// Calls the invalidation callback. The caller has counted the call, and then calls `endCall`.
+    /// Calls the invalidation callback. The caller has counted the call, and calls `endCall` afterwards.
     private func callInvalidation(_ invalidation: PortHeader.InvalidationCallout) {
-        // In the child of a fork(), the calling thread may have no loop.
+        // The calling thread may have no loop in the child of a fork(). Then nothing is cleaned up if the callback ends the thread.
         let loop = ThreadContextPointer.current.map { RunLoopPointer($0) }
         let level = loop?.pushCleanup(CleanupHandler(function: { port, _, _ in PortHeaderPointer(port).endCall() }, object: self))
         RUNLOOP_IS_CALLING_OUT_TO_A_PORT_INVALIDATION_FUNCTION(OpaquePointer(self), locked { pointee.context.info }, invalidation)
@@ -124,7 +125,8 @@ extension PortHeaderPointer {
     /// The invalidation callback, if there is one. Any thread; call without the mutex held.
     var invalidation: PortHeader.InvalidationCallout? { locked { pointee.invalidation } }
 
-    /// Sets the invalidation callback, and calls it immediately if the port is invalid already. Any thread; call without a lock held.
+    /// Sets the invalidation callback; nil: none. Calls it immediately if the port is already invalid. Any thread; call without a lock
+    /// held. Calls user code.
     func setInvalidation(_ invalidation: PortHeader.InvalidationCallout?) {
         let mustCall = locked { () -> Bool in
             pointee.invalidation = invalidation
@@ -139,8 +141,9 @@ extension PortHeaderPointer {
 
     // MARK: fork
 
-    /// Performs one step of a fork(). A port is memory, of which the child has a copy; it only forgets the calls of other threads. If such a
-    /// thread was invalidating the port, its source is invalidated, and its info is released when the port is invalidated or released again.
+    /// Performs one step of a fork(). The child has a copy of the port, in which only the calls of threads that do not exist there are
+    /// forgotten. If such a thread was invalidating the port, its source is invalidated, and its info is released when the port is
+    /// invalidated or released again.
     func fork(_ step: PortHeader.ForkStep) {
         if step == .lock {
             queue.pointee.attachmentsMutex.lock()
