@@ -79,6 +79,7 @@ enum Probe {
         let offset = info * UInt32(MemoryLayout<UInt>.size)
         return call(first, second, third, fourth, fifth, sixth, offset << 16 | kind.rawValue)
     }
+
     /// Calls a callback with reports to one probe, even if the callback sets another. One function for callbacks of all types is smaller than
     /// one for each. `layout` has the kind in its lower half, as the public struct does, and in its upper half the offset of the info among the
     /// arguments.
