@@ -1,18 +1,7 @@
 /* One RLRelease() too many of a work item or a host look-up, while workers still have references of their own to it: that is reported
  * once, and nothing is used after it was freed. What was released too often may stay allocated for ever. */
+#include "over-release.h"
 #include "workers.h"
-
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#include <sanitizer/lsan_interface.h>
-#define IGNORE_LEAKS() __lsan_disable()
-#endif
-#endif
-#ifndef IGNORE_LEAKS
-#define IGNORE_LEAKS() ((void)0)
-#endif
-
-#define assert_over_release() assert_misuse("RLRelease", "object", "released more often than retained")
 
 static atomic_int calls, ended;
 

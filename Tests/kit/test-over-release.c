@@ -1,21 +1,10 @@
 /* One RLRelease() too many, while the library still has references of its own to an object: that is reported once, and nothing is used
  * after it was freed. What was released too often may stay allocated for ever. */
+#include "over-release.h"
 #include "stream.h"
-
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#include <sanitizer/lsan_interface.h>
-#define IGNORE_LEAKS() __lsan_disable()
-#endif
-#endif
-#ifndef IGNORE_LEAKS
-#define IGNORE_LEAKS() ((void)0)
-#endif
 
 static struct spy spy, other;
 static int peer, other_peer;
-
-#define assert_over_release() assert_misuse("RLRelease", "object", "released more often than retained")
 
 /* Two streams that only their loop refers to, as after RLScheduleSource(). */
 static void make_streams(void)

@@ -121,7 +121,8 @@ RL_EXPORT int32_t RLMessagePortSendRequest(RLMessagePortRef remote, int32_t msgi
  *  thread.
  *  Re-entrancy: calls invalidation callbacks as RLMessagePortSendRequest() does; callout only after it has returned.
  *  Errors: the result; misuse returns kRLMessagePortTransportError.
- *  Cost: allocates; a timer, in addition to the cost of a request with a reply. */
+ *  Cost: allocates a source and, with a time limit, a timer, in addition to the cost of a request with a reply. With
+ *  returnAfterSourceHandled each reply counts as a source, so a run calls back for one. */
 RL_EXPORT int32_t RLMessagePortSendRequestAsync(RLMessagePortRef remote, int32_t msgid, RLDataRef data,
                                                 RLTimeInterval sendTimeout, RLTimeInterval rcvTimeout,
                                                 RLRunLoopMode replyMode, RLMessagePortReplyCallBack callout,

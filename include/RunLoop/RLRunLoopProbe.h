@@ -121,7 +121,9 @@ typedef struct RLRunLoopProbe {
 /** Sets the probe of the process, replacing the previous one.
  *  @param probe  NULL: none. Not copied: it must stay unchanged for as long as the process lives, since threads may
  *                still be using it after another probe was set.
- *  @return 1, or 0 if the version is unknown: then nothing changes. */
+ *  @return 1, or 0 if the version is unknown: then nothing changes.
+ *  Errors: 0, without a diagnostic and without errno, so that a program can try an older version.
+ *  Cost: two stores. While a probe is set: what its functions cost. */
 RL_EXPORT RLBoolean RLRunLoopSetProbe(const RLRunLoopProbe *probe);
 
 RL_EXTERN_C_END

@@ -234,7 +234,7 @@ extension WorkPointer {
         unlock()
         if wasOverReleased { Misuse.reportOverRelease() }
         if let released {
-            // Its mode may never run again, so the function would keep the work item.
+            // A posted function keeps the work item until a mode runs in which this loop may never run again.
             if pointee.posted.load(ordering: .relaxed) > 0 { RLRunLoopCancelPerformFunction(released, nil, self) }
             RLRelease(UnsafeRawPointer(released))
         }
