@@ -76,8 +76,8 @@ OBJECTS := $(addprefix $(OBJ)/,core.o CLinux.o Races.o Unwind.o Constants.o Form
 
 # nodelete: threads that exit after a dlclose() would call into unmapped memory. No start files: there are no
 # constructors. Code and read-only data are one segment, which is less work for the loader. The order of the functions
-# is not prescribed: one derived from a profile makes a pass with nothing to poll 5 % faster (23.1 ns instead of 24.4),
-# but posts and timers no faster than a random order does.
+# is not prescribed: one derived from a profile makes a pass with nothing to poll 5 % faster, but posts and timers no
+# faster than a random order does.
 $(OBJ)/$(SHARED): $(OBJECTS) Sources/exports.map
 	$(CLANG) -fuse-ld=lld -shared -nostartfiles -Wl,-soname,$(SHARED) -Wl,--version-script=Sources/exports.map -Wl,--gc-sections \
 	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-O2 -Wl,-Bsymbolic-functions -Wl,--no-rosegment -Wl,--build-id -o $@ $(OBJECTS)
