@@ -43,8 +43,8 @@ extension RunLoopPointer {
 
     /// Runs the loop until an absolute deadline. `.distantPast` makes one pass that does not sleep. After `.finished`, errno is 0 if the
     /// mode is empty or does not exist, otherwise the error of the system call that failed. `asCF`: whether a common mode of the main
-    /// loop counts as never empty. `awaited`: what the caller waits for. The run ends once it is not 0; the thread that changes it then wakes
-    /// the loop. Until then the mode exists and is not empty, also for runs that are nested in this one.
+    /// loop counts as never empty. `awaited`: what the caller waits for. The run ends once it is not 0; another thread that changes it then
+    /// wakes the loop. Until then the mode exists and is not empty, also for runs that are nested in this one.
     @inline(never)
     func run(
         in name: StringPointer, until deadline: Instant, returnAfterSourceHandled: Bool, asCF: Bool = false,
@@ -189,9 +189,10 @@ extension RunLoopPointer {
     private func canListen(_ mode: ModePointer) -> Bool { locked { descriptorSourceCount(mode) == 0 || pointee.poller.open() } }
 
     /// Whether the run was stopped, or what it waits for has happened.
-    private var isStopRequested: Bool {
-        pointee.stop.load(ordering: .acquiring) != 0 || (pointee.activation.awaited?.pointee.load(ordering: .acquiring) ?? 0) != 0
-    }
+    private var isStopRequested: Bool { pointee.stop.load(ordering: .acquiring) != 0 || hasAwaited }
+
+    /// Whether what the run waits for has happened.
+    var hasAwaited: Bool { (pointee.activation.awaited?.pointee.load(ordering: .acquiring) ?? 0) != 0 }
 
     /// Whether the run's time limit has been reached. Reads the clock only for a deadline that is neither `.never` nor `.distantPast`.
     private func hasPassed(_ deadline: Instant) -> Bool {

@@ -44,7 +44,8 @@ extension RunLoopPointer {
             now = Clock.now
         }
 
-        if wasEmptied(mode) { return .finished }
+        // A callback of this pass may have completed the request that the run waits for, which does not wake the thread's own loop.
+        if hasAwaited || wasEmptied(mode) { return .finished }
         if pointee.wake.goToSleep(inEpoll: wakeDescriptor) {
             Probe.report(.willSleep, .sleep, self, number: UInt(limit.kernelNanoseconds), info: mode.pointee.name)
             if target.isNothing {

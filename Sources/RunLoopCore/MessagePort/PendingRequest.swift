@@ -159,10 +159,11 @@ extension PendingRequestPointer {
         pointee.completed.store(1, ordering: .releasing)
     }
 
-    /// Makes the loop notice that the request is completed. Any thread; the caller holds the mutex.
+    /// Makes the loop notice that the request is completed. A loop does not look for signals again after its observers of BeforeWaiting,
+    /// one of which may be the caller, so a signal wakes also the thread's own loop. Any thread; the caller holds the mutex.
     func signalAndWake() {
         pointee.source?.signal()
-        if pointee.loop.maySleep { pointee.loop.wakeUp() }
+        if pointee.source != nil || pointee.loop.maySleep { pointee.loop.wakeUp() }
     }
 
     /// Removes the request from the list without a reply, and frees what has arrived of a large one. Returns false if it was completed
