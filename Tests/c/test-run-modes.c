@@ -221,6 +221,31 @@ START_TEST(common_timers_and_observers_join_a_later_common_mode)
 }
 END_TEST
 
+static void *make_other_common_when_waiting(UNUSED void *info)
+{
+    await_waiting(rl);
+    RLRunLoopAddCommonMode(rl, RLSTR("other"));
+    return NULL;
+}
+
+/* A source that was signalled, or a function that was posted, while only the default mode was common. */
+START_TEST(common_work_is_done_by_a_loop_that_sleeps_in_a_mode_made_common)
+{
+    RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL), source = make_source(0, stop_current, NULL);
+    RLRunLoopAddSource(rl, keeper, RLSTR("other"));
+    RLRunLoopAddSource(rl, source, kRLRunLoopCommonModes);
+    if (_i)
+        RLRunLoopSourceSignal(source);
+    else
+        RLRunLoopPerformFunction(rl, kRLRunLoopCommonModes, stop_current, NULL);
+    pthread_t thread = start_thread(make_other_common_when_waiting, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("other"), 1e9, 0), kRLRunLoopRunStopped);
+    join_thread(thread);
+    drop_source(source);
+    drop_source(keeper);
+}
+END_TEST
+
 START_TEST(invalidated_common_items_leave_every_mode)
 {
     RLRunLoopSourceRef source = make_scheduled_source();
@@ -275,6 +300,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_source_in_the_common_modes_is_scheduled_into_each_member);
     tcase_add_test(tcase, adding_and_removing_twice_schedules_and_cancels_once);
     tcase_add_test(tcase, common_timers_and_observers_join_a_later_common_mode);
+    tcase_add_loop_test(tcase, common_work_is_done_by_a_loop_that_sleeps_in_a_mode_made_common, 0, 2);
     tcase_add_test(tcase, invalidated_common_items_leave_every_mode);
     tcase_add_test(tcase, thousands_of_modes_are_usable);
     return suite;

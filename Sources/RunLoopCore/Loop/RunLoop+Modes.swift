@@ -278,7 +278,6 @@ extension RunLoopPointer {
         unlock()
         comparisons.release()
         guard isNew else { return }
-        adjustSleep()
         let held = HeldWhileCalling()
         held.register(joining)
         for index in 0..<joining.count {
@@ -289,6 +288,8 @@ extension RunLoopPointer {
         }
         held.end()
         for index in 0..<joining.count { joining[index].release() }
+        // Sources that are signalled, and functions that wait for the common modes, may belong to the current mode now.
+        if maySleep { wakeUp() }
     }
 
     /// Adds a common mode. Returns false if the mode was common already, the loop is closed, or memory runs out. `joining` receives the
