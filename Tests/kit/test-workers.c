@@ -43,6 +43,32 @@ START_TEST(completion_waits_for_its_mode)
 }
 END_TEST
 
+static void add_to_loop(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, void *work)
+{
+    RLRunLoopAddSource(main_loop, work, kRLRunLoopDefaultMode);
+}
+
+START_TEST(finished_work_completes_although_it_is_added_just_before_the_loop_sleeps)
+{
+    struct job job = {0};
+    RLWorkContext context = {.info = &job};
+    job.work = RLWorkCreate(NULL, 0, do_job, job_is_done, &context);
+    ck_assert(RLWorkersSubmit(workers, job.work));
+    await_count(&job.calls, 1);
+    RLRelease(workers); /* waits until the function has returned */
+    workers = NULL;
+    RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(main_loop, keeper, kRLRunLoopDefaultMode);
+    RLRunLoopObserverRef observer = make_observer(kRLRunLoopBeforeWaiting, false, 0, add_to_loop, job.work);
+    RLRunLoopAddObserver(main_loop, observer, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1), kRLRunLoopRunHandledSource);
+    ck_assert_int_eq(job.completed, 1);
+    drop_observer(observer);
+    drop_source(keeper);
+    RLRelease(job.work);
+}
+END_TEST
+
 enum { REPORTS = 200 };
 static int reports;
 static bool reports_are_slow;
@@ -277,6 +303,7 @@ Suite *suite_under_test(void)
     tcase_add_test(all, work_runs_on_a_thread_and_completes_on_the_loop);
     tcase_add_test(all, all_work_completes_once);
     tcase_add_test(all, completion_waits_for_its_mode);
+    tcase_add_test(all, finished_work_completes_although_it_is_added_just_before_the_loop_sleeps);
     tcase_add_loop_test(all, progress_is_reported_before_completion, 0, 5);
     tcase_add_loop_test(all, a_complete_work_may_be_moved_to_another_mode_or_loop, 0, 2);
     tcase_add_test(all, work_without_a_completion_ends_its_run);

@@ -137,6 +137,11 @@ extension WorkPointer {
         lock()
         defer { unlock() }
         if pointee.object.kind == .work && !pointee.loops.isEmpty && pointee.loops.allSatisfy({ postSignal(to: $0) }) { return }
+        signal()
+    }
+
+    /// Signals the source and wakes its loops. The caller holds the lock.
+    private func signal() {
         RLRunLoopSourceSignal(pointee.object.source)
         pointee.loops.wake()
     }
@@ -230,7 +235,7 @@ extension WorkPointer {
         pointee.loops.followWithTimer(pointee.object.source, loop, mode)
         let isLimited = modes < 0 || pointee.limit == .infinity || setTimers()
         // The modes in which the source is to be signalled may be others than those that it is in now.
-        if modes > 0 && pointee.progress.load(ordering: .acquiring) == .done { RLRunLoopSourceSignal(pointee.object.source) }
+        if modes > 0 && pointee.progress.load(ordering: .acquiring) == .done { signal() }
         unlock()
         if wasOverReleased { Misuse.reportOverRelease() }
         if let released {
