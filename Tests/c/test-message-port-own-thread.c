@@ -160,6 +160,37 @@ START_TEST(a_request_with_a_callback_ends)
 }
 END_TEST
 
+/* ---- a thread that ends while it waits ---- */
+
+static void end_thread(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { pthread_exit(NULL); }
+
+/* Nothing waits in the mode anymore, so it is empty. */
+static void run_again(void *result, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMode mode)
+{
+    *(int32_t *)result = RLRunLoopRunInMode(OTHER_MODE, 1e9, false);
+}
+
+static void *ask_and_end(void *result)
+{
+    RLRunLoopSourceContext context = {.info = result, .perform = do_nothing, .cancel = run_again};
+    RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), source, MODE);
+    RLRelease(source);
+    RLRunLoopTimerRef end = make_timer(RLAbsoluteTimeGetCurrent(), 0, end_thread, NULL);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), end, OTHER_MODE);
+    RLRelease(end);
+    ask(remote, 1, NULL, 1e9, OTHER_MODE, NULL);
+    return NULL;
+}
+
+START_TEST(a_request_that_ended_with_its_thread_does_not_keep_a_mode_running)
+{
+    int32_t result = 0;
+    join_thread(start_thread(ask_and_end, &result));
+    ck_assert_int_eq(result, kRLRunLoopRunFinished);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-own-thread");
@@ -167,5 +198,6 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_loop_test(tcase, a_request_that_waits_ends, 0, COMPLETIONS * STEPS);
     tcase_add_loop_test(tcase, a_request_with_a_callback_ends, 0, COMPLETIONS * STEPS);
+    tcase_add_test(tcase, a_request_that_ended_with_its_thread_does_not_keep_a_mode_running);
     return suite;
 }

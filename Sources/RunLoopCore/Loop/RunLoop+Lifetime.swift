@@ -23,6 +23,7 @@ extension RunLoopPointer {
         inbox.setOpen(false)
         // If the thread has exited inside a callback, its activations are gone. A callback that is called from here may run the loop again.
         pointee.activation = Activation()
+        locked { for number in 0..<pointee.modes.count { pointee.modes[number]?.pointee.waitingRuns = 0 } }
         pointee.requestInCallback = nil
         abandonCalls()
         while let source = locked({ anySource }) {
