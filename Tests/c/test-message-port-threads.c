@@ -1,6 +1,6 @@
-/* Checks message ports between threads of one process while the port may become invalid at any moment: every request has exactly
- * one result. */
-#include "message-port.h"
+/* Checks message ports that several threads use while the port may become invalid at any moment: every request has exactly one
+ * result, and nothing is kept. */
+#include "message-port-child.h"
 
 enum { CLIENTS = 3 };
 
@@ -31,7 +31,7 @@ struct later {
     int sent, heard;
 };
 
-static void count_result(UNUSED RLMessagePortRef remote, int32_t result, RLDataRef reply, void *info)
+static void count_result(UNUSED RLMessagePortRef port, int32_t result, RLDataRef reply, void *info)
 {
     struct later *later = info;
     later->heard++;
@@ -44,21 +44,21 @@ static void *client(UNUSED void *info)
 {
     struct later later = {0};
     while (!enough) {
-        RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, NAME);
-        if (remote == NULL) {
+        RLMessagePortRef port = RLMessagePortCreateRemote(NULL, NAME);
+        if (port == NULL) {
             require(errno == ECONNREFUSED);
             continue;
         }
         for (int count = 0; count < 5; count++) {
             RLDataRef reply = NULL;
             RLRunLoopMode mode = count & 1 ? MODE : kRLMessagePortPrivateReplyMode;
-            check_result(RLMessagePortSendRequest(remote, 1, payload, 20, 60, mode, &reply), reply, payload);
-            RLMessagePortSendRequest(remote, 1, payload, 20, 0, NULL, NULL);
-            if (RLMessagePortSendRequestAsync(remote, 1, payload, 20, 60, MODE, count_result, &later) ==
+            check_result(RLMessagePortSendRequest(port, 1, payload, 20, 60, mode, &reply), reply, payload);
+            RLMessagePortSendRequest(port, 1, payload, 20, 0, NULL, NULL);
+            if (RLMessagePortSendRequestAsync(port, 1, payload, 20, 60, MODE, count_result, &later) ==
                 kRLMessagePortSuccess)
                 later.sent++;
         }
-        RLRelease(remote);
+        RLRelease(port);
     }
     while (later.heard < later.sent)
         RLRunLoopRunInMode(MODE, 60, true);
@@ -106,11 +106,61 @@ START_TEST(every_request_has_exactly_one_result)
 }
 END_TEST
 
+/* ---- to a server in another process ---- */
+
+enum { SENDERS = 2 };
+
+static pthread_barrier_t round_begins, round_ends;
+static RLStringRef mode;
+
+static void *ask_in_each_round(UNUSED void *info)
+{
+    for (;;) {
+        pthread_barrier_wait(&round_begins);
+        if (enough)
+            return NULL;
+        int32_t result = RLMessagePortSendRequest(remote, 1, NULL, 20, 60, mode, NULL);
+        require(result == kRLMessagePortSuccess || result == kRLMessagePortIsInvalid ||
+                result == kRLMessagePortBecameInvalidError);
+        pthread_barrier_wait(&round_ends);
+    }
+}
+
+START_TEST(a_port_invalidated_by_another_thread_does_not_keep_the_reply_mode)
+{
+    pthread_t senders[SENDERS];
+    begin_child(echo);
+    mode = RLStringCreateWithCString(NULL, "reply mode", kRLStringEncodingASCII);
+    pthread_barrier_init(&round_begins, NULL, SENDERS + 1);
+    pthread_barrier_init(&round_ends, NULL, SENDERS + 1);
+    for (int index = 0; index < SENDERS; index++)
+        senders[index] = start_thread(ask_in_each_round, NULL);
+    for (int round = 0; round < SCALED(5000); round++) {
+        pthread_barrier_wait(&round_begins);
+        for (volatile int left = round % 1000 * 4; left > 0; left--)
+            ;
+        RLMessagePortInvalidate(remote);
+        pthread_barrier_wait(&round_ends);
+        RLRelease(remote);
+        remote = RLMessagePortCreateRemote(NULL, NAME);
+        ck_assert_ptr_nonnull(remote);
+    }
+    enough = true;
+    pthread_barrier_wait(&round_begins);
+    for (int index = 0; index < SENDERS; index++)
+        join_thread(senders[index]);
+    ck_assert_int_eq(RLGetRetainCount(mode), 1);
+    RLRelease(mode);
+    end_child();
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-threads");
     TCase *tcase = add_case(suite, "threads", 60);
     tcase_add_checked_fixture(tcase, use_own_directory, remove_own_directory);
     tcase_add_test(tcase, every_request_has_exactly_one_result);
+    tcase_add_test(add_case(suite, "process", 60), a_port_invalidated_by_another_thread_does_not_keep_the_reply_mode);
     return suite;
 }

@@ -101,13 +101,15 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Replaces `watched`. Any thread; call without the mutex held.
+    /// Replaces `watched`, and takes over the caller's reference to the mode. An invalid port watches nothing: its source has left, or is
+    /// about to leave, all loops. Any thread; call without the mutex held.
     func setWatched(_ now: (loop: RunLoopPointer, mode: StringPointer)?) {
-        let before = locked {
+        let unused = locked { () -> (loop: RunLoopPointer, mode: StringPointer)? in
+            if now != nil && !pointee.base.isValid { return now }
             defer { pointee.watched = now }
             return pointee.watched
         }
-        before?.mode.release()
+        unused?.mode.release()
     }
 
     /// Completes the request with this number. Takes over the caller's reference to the reply. Returns true if the calling thread waits for
