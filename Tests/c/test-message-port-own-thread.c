@@ -1,5 +1,6 @@
 /* Checks requests that are completed by a callback of the thread that waits for the reply, in whatever step of the pass: the wait
  * ends at once. A test hangs until its time limit if the loop goes to sleep instead. */
+#include "guest.h"
 #include "message-port.h"
 
 #define OTHER_MODE RLSTR("other")
@@ -160,6 +161,29 @@ START_TEST(a_request_with_a_callback_ends)
 }
 END_TEST
 
+static void stop_and_answer(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, UNUSED void *info)
+{
+    if (!kept)
+        return;
+    RLRunLoopStop(RLRunLoopGetCurrent());
+    answer();
+}
+
+START_TEST(a_stop_of_a_guest_that_waits_is_reported_to_its_host)
+{
+    prepare();
+    observer = make_observer(kRLRunLoopBeforeWaiting, true, 0, stop_and_answer, NULL);
+    RLRunLoopAddObserver(RLRunLoopGetCurrent(), observer, MODE);
+    ck_assert_int_eq(ask(remote, 1, NULL, 1e9, MODE, NULL), kRLMessagePortSuccess);
+    prepare();
+    ck_assert(readable());
+    ck_assert_int_eq(dispatch(), kRLRunLoopRunStopped);
+    ck_assert(!readable());
+    ck_assert_int_eq(dispatch(), kRLRunLoopRunTimedOut);
+    drop_observer(observer);
+}
+END_TEST
+
 /* ---- a thread that ends while it waits ---- */
 
 static void end_thread(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { pthread_exit(NULL); }
@@ -198,6 +222,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_loop_test(tcase, a_request_that_waits_ends, 0, COMPLETIONS * STEPS);
     tcase_add_loop_test(tcase, a_request_with_a_callback_ends, 0, COMPLETIONS * STEPS);
+    tcase_add_test(tcase, a_stop_of_a_guest_that_waits_is_reported_to_its_host);
     tcase_add_test(tcase, a_request_that_ended_with_its_thread_does_not_keep_a_mode_running);
     return suite;
 }

@@ -112,7 +112,8 @@ extension MessagePortPointer {
         let result = pending.pointee.result
         swap(&reply, &pending.pointee.reply)
         if result == .isInvalid { base.invalidate(thenRelease: pending.destroy) } else { pending.destroy() }
-        if wasStopped && loop.pointee.activation.depth > 0 { loop.requestStop() }
+        // Outside of any run, only a guest's host learns of it.
+        if wasStopped && (loop.pointee.activation.depth > 0 || loop.pointee.guest.isOn) { loop.requestStop() }
         return result
     }
 
