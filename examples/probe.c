@@ -31,13 +31,13 @@ static void didCall(const RLRunLoopProbeCall *call)
     }
 }
 
-static void willSleep(uint32_t kind, const void *loop, uint64_t until, void (*function)(void), const void *mode)
+static void willSleep(const void *loop, uint32_t kind, uint64_t until, void (*function)(void), const void *mode)
 {
-    (void)kind, (void)loop, (void)until, (void)function, (void)mode;
+    (void)loop, (void)kind, (void)until, (void)function, (void)mode;
     sleeps++;
 }
 
-static void sent(uint32_t kind, const void *object, uint64_t number, void (*function)(void), const void *info)
+static void sent(const void *object, uint32_t kind, uint64_t number, void (*function)(void), const void *info)
 {
     (void)object, (void)number, (void)function, (void)info;
     posts += kind == kRLRunLoopProbeFunction;

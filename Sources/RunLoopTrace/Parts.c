@@ -84,7 +84,7 @@ static inline struct ProbeEvent eventOfMessage(uint32_t kind, const void *object
 
 /* --- the probe ------------------------------------------------------------------------------------------------------------ */
 
-#define ARGUMENTS uint32_t kind, const void *object, uint64_t number, void (*function)(void), const void *info
+#define ARGUMENTS const void *object, uint32_t kind, uint64_t number, void (*function)(void), const void *info
 
 static void onWillCall(const RLRunLoopProbeCall *call)
 {

@@ -124,7 +124,7 @@ START_TEST(a_mode_is_empty_once_its_functions_were_cancelled_without_memory)
 END_TEST
 
 /* Called on the waiting thread, just before it queues its function. */
-static void forbid_memory(uint32_t kind, UNUSED const void *object, UNUSED uint64_t number,
+static void forbid_memory(UNUSED const void *object, uint32_t kind, UNUSED uint64_t number,
                           UNUSED void (*function)(void), UNUSED const void *info)
 {
     if (kind == kRLRunLoopProbeFunction)

@@ -8,9 +8,10 @@
  *
  *  Calls and what led to them
  *  --------------------------
- *  willCall and didCall come in pairs on the loop's thread, and nest if a callback runs the loop. Both go to the probe
- *  that was set before the callback began. A callback that ends its thread has no didCall. To find what led to a
- *  callback, match what is reported by what it has in common:
+ *  willCall and didCall come in pairs on the loop's thread, and nest if a callback runs the loop. A callback that ends
+ *  its thread has no didCall. Each goes to the probe that is set at that time: if another one is set while a callback
+ *  runs, that one gets a didCall without a willCall. To find what led to a callback, match what is reported by what it
+ *  has in common:
  *
  *      sent                       what follows                         in common
  *      Source: a signal           the source is performed              function and info
@@ -102,7 +103,7 @@ typedef void (*RLRunLoopProbeCallFunction)(const RLRunLoopProbeCall *call);
  *      Wake, WakeUp               the loop
  *      Pass                       the loop     info: the mode
  */
-typedef void (*RLRunLoopProbeFunction)(uint32_t kind, const void *object, uint64_t number, void (*function)(void),
+typedef void (*RLRunLoopProbeFunction)(const void *object, uint32_t kind, uint64_t number, void (*function)(void),
                                        const void *info);
 
 /** The functions of a probe. Those that are NULL are not called. */

@@ -49,8 +49,10 @@ public func RLMessagePortSendRequest(
     guard let call = Call(remote, data, sendTimeout, rcvTimeout, "RLMessagePortSendRequest") else {
         return RequestResult.transportError.rawValue
     }
-    if replyMode == nil, Probe.isSet { Probe.report(.sent, .messagePort, call.port, number: 0) }
-    if replyMode == nil, let result = call.port.sendOneWayAtOnce(msgid, call.data) { return result.rawValue }
+    if replyMode == nil {
+        Probe.report(.sent, .messagePort, call.port, number: 0)
+        if let result = call.port.sendOneWayAtOnce(msgid, call.data) { return result.rawValue }
+    }
     let now = Clock.now
     let limit = now.sendLimit(after: sendTimeout)
     if replyMode == nil { return call.port.sendOneWay(msgid, call.data, until: limit).rawValue }

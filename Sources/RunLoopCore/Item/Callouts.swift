@@ -7,9 +7,9 @@ import CRunLoop
 // there is a barrier or a static probe. Without it the compiler would make a tail call, which leaves no frame; and its number makes the
 // functions differ, so that the linker does not fold two into one. The numbers of static probes are the kinds of RLRunLoopProbe.h.
 //
-// If the client has set a probe (`RLRunLoopSetProbe`), `Probe.call` makes the call instead, and the static probes are skipped. Nothing keeps
-// the compiler from jumping there, so a backtrace may then lack this frame. getPort, schedule and cancel are not reported to it. It gets each
-// argument as a whole word, so those that the callback declares as 32 bits are passed here with 32 zeros before them.
+// If the client has set a probe (`RLRunLoopSetProbe`), `Probe.call` makes the call instead, and the static probes are skipped. getPort,
+// schedule and cancel are not reported to it. It gets each argument as a whole word, so those that the callback declares as 32 bits are passed
+// here with 32 zeros before them.
 
 @_silgen_name("RUNLOOP_IS_CALLING_OUT_TO_A_SOURCE_PERFORM_FUNCTION")
 @inline(never)
@@ -175,8 +175,8 @@ func RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
     _ callout: @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
 ) {
     if _slowPath(Probe.isSet) {
-        Probe.call(
-            .socket, UInt(bitPattern: socket), type, UInt(bitPattern: address), UInt(bitPattern: data), UInt(bitPattern: info),
+        Probe.callSocket(
+            UInt(bitPattern: socket), type, UInt(bitPattern: address), UInt(bitPattern: data), UInt(bitPattern: info),
             addressOfFunction(callout))
         return
     }

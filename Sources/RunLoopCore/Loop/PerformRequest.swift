@@ -75,7 +75,7 @@ struct PerformRequest: BitwiseCopyable {
     /// function is not called, and its reference to the ticket is the caller's again. Call without a lock held. Calls user code: the probe,
     /// and the release function if there still is one (`takeRelease`).
     @inline(never)
-    func finishUncalled(_ outcome: PerformTicket.State?, by loop: RunLoopPointer) {
+    func finishUncalled(_ outcome: PerformTicket.State?) {
         var plain = self
         let extra = plain.takeExtra()
         Probe.report(.dropped, .function, function: addressOfFunction(function), info: plain.detail)

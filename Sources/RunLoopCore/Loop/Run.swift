@@ -189,9 +189,11 @@ extension RunLoopPointer {
     private func canListen(_ mode: ModePointer) -> Bool { locked { descriptorSourceCount(mode) == 0 || pointee.poller.open() } }
 
     /// Whether the run was stopped, or what it waits for has happened.
+    @inline(__always)
     private var isStopRequested: Bool { pointee.stop.load(ordering: .acquiring) != 0 || hasAwaited }
 
     /// Whether what the run waits for has happened.
+    @inline(__always)
     var hasAwaited: Bool { (pointee.activation.awaited?.pointee.load(ordering: .acquiring) ?? 0) != 0 }
 
     /// Whether the run's time limit has been reached. Reads the clock only for a deadline that is neither `.never` nor `.distantPast`.

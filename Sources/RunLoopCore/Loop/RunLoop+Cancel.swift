@@ -41,7 +41,7 @@ extension RunLoopPointer {
                     takeChosen(choice, into: taken, &count)
                     saveReleases(of: taken, count, withdrawal)
                 }
-                for index in 0..<count { taken[index].finishUncalled(.cancelled, by: self) }
+                for index in 0..<count { taken[index].finishUncalled(.cancelled) }
                 total += count
                 wasFull = count == taken.count
             } while wasFull
@@ -161,6 +161,6 @@ extension RunLoopPointer {
     @inline(never)
     private func drop(_ requests: UnsafeMutablePointer<PerformRequest>?, _ range: Range<Int>) {
         guard let requests else { return }
-        for index in range where requests[index].modes != nil { requests[index].finishUncalled(.loopIsGone, by: self) }
+        for index in range where requests[index].modes != nil { requests[index].finishUncalled(.loopIsGone) }
     }
 }

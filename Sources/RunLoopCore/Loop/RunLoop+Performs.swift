@@ -56,7 +56,7 @@ extension RunLoopPointer {
             wakeUp()
             return true
         case .failed:
-            request.finishUncalled(nil, by: self)
+            request.finishUncalled(nil)
             return false
         }
     }

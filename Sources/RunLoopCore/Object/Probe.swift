@@ -33,41 +33,34 @@ enum Probe {
         number: UInt = linux_unspecified(), function: UInt = linux_unspecified(),
         info: UnsafeRawPointer? = UnsafeRawPointer(bitPattern: linux_unspecified())
     ) {
-        report(part.rawValue << 4 | kind.rawValue, object, number, function, info)
+        report(object, part.rawValue << 4 | kind.rawValue, number, function, info)
     }
 
     /// Reports an event whose part and kind are in `topic`, so that each place passes one argument for the two. The arguments stay in their
-    /// registers, and the client's function is jumped to.
+    /// registers, and the client's function is jumped to. The functions for calls declare only the first one.
     @inline(never)
     private static func report(
-        _ topic: UInt32, _ object: UnsafeRawPointer?, _ number: UInt, _ function: UInt, _ info: UnsafeRawPointer?
+        _ object: UnsafeRawPointer?, _ topic: UInt32, _ number: UInt, _ function: UInt, _ info: UnsafeRawPointer?
     ) {
         guard isSet else { return }
-        typealias Function = @convention(c) (UInt32, UnsafeRawPointer?, UInt, UInt, UnsafeRawPointer?) -> Void
+        typealias Function = @convention(c) (UnsafeRawPointer?, UInt32, UInt, UInt, UnsafeRawPointer?) -> Void
         let offset = Int(topic >> 4 + 1) * MemoryLayout<RLIndex>.size
-        linux_probe().load(fromByteOffset: offset, as: Function?.self)?(topic & 15, object, number, function, info)
+        linux_probe().load(fromByteOffset: offset, as: Function?.self)?(object, topic & 15, number, function, info)
     }
 
-    /// A call. Its beginning is an `RLRunLoopProbeCall`, whose last two fields are the first two arguments.
+    // MARK: calls
+
+    /// A call. Its beginning is an `RLRunLoopProbeCall`, whose last two fields are the first two words.
     private struct Call {
         var function: (info: UInt, address: UInt)
-        let layout: UInt32
-        let arguments: (UInt, UInt, UInt, UInt, UInt, UInt)
+        let kind: UInt32
+        let words: (UInt, UInt, UInt, UInt, UInt, UInt)
     }
 
-    /// A callback of any type. On x86-64 and arm64 up to five arguments are passed in registers, and a function ignores those that it does
-    /// not declare.
-    private typealias Callback = @convention(c) (UInt, UInt, UInt, UInt, UInt) -> UInt
-
-    /// Calls a callback, which is passed here after its own arguments, and tells the probe before and after. Returns what the callback
-    /// returns, if anything. The loop's thread, without a lock; calls user code.
+    /// What `call` has to know about a kind of callback: the kind in the lower four bits, and above them which of the words is the info. The
+    /// function follows it. The largest layout is that of a socket; it is less than the address of any function.
     @inline(__always)
-    @discardableResult
-    static func call(
-        _ kind: Kind, _ first: UInt, _ second: UInt, _ third: UInt = linux_unspecified(), _ fourth: UInt = linux_unspecified(),
-        _ fifth: UInt = linux_unspecified(), _ sixth: UInt = linux_unspecified()
-    ) -> UInt {
-        // Which argument is the info. The function follows it.
+    private static func layout(_ kind: Kind) -> UInt {
         let info: UInt32 =
             switch kind {
             case .source, .function: 0
@@ -76,37 +69,60 @@ enum Probe {
             case .socket: 4
             default: 3
             }
-        let offset = info * UInt32(MemoryLayout<UInt>.size)
-        return call(first, second, third, fourth, fifth, sixth, offset << 16 | kind.rawValue)
+        return UInt(info << 4 | kind.rawValue)
     }
 
-    /// Calls a callback with reports to one probe, even if the callback sets another. One function for callbacks of all types is smaller than
-    /// one for each. `layout` has the kind in its lower half, as the public struct does, and in its upper half the offset of the info among the
-    /// arguments.
-    @inline(never)
-    private static func call(
-        _ first: UInt, _ second: UInt, _ third: UInt, _ fourth: UInt, _ fifth: UInt, _ sixth: UInt, _ layout: UInt32
+    /// A callback of any type. On x86-64 and arm64 up to five arguments are passed in registers, and a function ignores those that it does
+    /// not declare.
+    private typealias Callback = @convention(c) (UInt, UInt, UInt, UInt, UInt) -> UInt
+
+    /// Calls a callback, which is passed here after its own arguments, and tells the probe before and after. Returns what the callback
+    /// returns, if anything. After the call there is a barrier: without it the compiler would make a tail call, which leaves no frame in
+    /// backtraces. The loop's thread, without a lock; calls user code.
+    @inline(__always)
+    @discardableResult
+    static func call(
+        _ kind: Kind, _ first: UInt, _ second: UInt, _ third: UInt = linux_unspecified(), _ fourth: UInt = linux_unspecified(),
+        _ fifth: UInt = linux_unspecified()
     ) -> UInt {
-        var call = Call(function: (0, 0), layout: layout, arguments: (first, second, third, fourth, fifth, sixth))
-        return withUnsafeMutablePointer(to: &call) { call in
-            let arguments = UnsafeRawPointer(call) + MemoryLayout<RLRunLoopProbeCall>.size - 2 * MemoryLayout<UInt>.size
-            call.pointee.function = arguments.loadUnaligned(fromByteOffset: Int(layout >> 16), as: (UInt, UInt).self)
-            let probe = linux_probe()
-            report(call, to: probe, .willCall)
-            let (first, second, third, fourth, fifth, _) = call.pointee.arguments
+        defer { linux_compiler_barrier() }
+        return call(first, second, third, fourth, fifth, layout(kind))
+    }
+
+    /// `call` for the callback of a socket. It has so many arguments that the function takes the place of the layout.
+    @inline(__always)
+    static func callSocket(_ socket: UInt, _ type: UInt, _ address: UInt, _ data: UInt, _ info: UInt, _ function: UInt) {
+        _ = call(socket, type, address, data, info, function)
+        linux_compiler_barrier()
+    }
+
+    /// Calls a callback. One function for callbacks of all types is smaller than one for each. `last` is the layout, or the function of a
+    /// socket.
+    @inline(never)
+    private static func call(_ first: UInt, _ second: UInt, _ third: UInt, _ fourth: UInt, _ fifth: UInt, _ last: UInt) -> UInt {
+        let layout = UInt32(truncatingIfNeeded: min(last, layout(.socket)))
+        var call = Call(function: (0, 0), kind: layout & 15, words: (first, second, third, fourth, fifth, last))
+        // A local function, because the compiler would not inline a closure of this size.
+        @inline(__always)
+        func make(_ call: UnsafeMutablePointer<Call>) -> UInt {
+            let words = UnsafeRawPointer(call) + MemoryLayout<RLRunLoopProbeCall>.size - 2 * MemoryLayout<UInt>.size
+            let offset = Int(layout >> 4) * MemoryLayout<UInt>.size
+            call.pointee.function = words.loadUnaligned(fromByteOffset: offset, as: (UInt, UInt).self)
+            report(.willCall, call)
+            let (first, second, third, fourth, fifth, _) = call.pointee.words
             let (_, address) = call.pointee.function
             let result = unsafeBitCast(address, to: Callback.self)(first, second, third, fourth, fifth)
-            report(call, to: probe, .didCall)
+            report(.didCall, call)
             return result
         }
+        return withUnsafeMutablePointer(to: &call, make)
     }
 
-    /// Reports a call to this probe, which another thread may have replaced meanwhile.
+    /// Reports the beginning or end of a call.
     @inline(__always)
-    private static func report(_ call: UnsafeMutablePointer<Call>, to probe: UnsafeRawPointer, _ part: Part) {
-        let offset = Int(part.rawValue + 1) * MemoryLayout<RLIndex>.size
-        let function = probe.load(fromByteOffset: offset, as: RLRunLoopProbeCallFunction?.self)
-        function?(UnsafeRawPointer(call).assumingMemoryBound(to: RLRunLoopProbeCall.self))
+    private static func report(_ part: Part, _ call: UnsafeMutablePointer<Call>) {
+        report(
+            call, part.rawValue << 4, linux_unspecified(), linux_unspecified(), UnsafeRawPointer(bitPattern: linux_unspecified()))
     }
 }
 
