@@ -23,7 +23,7 @@ static uint64_t callsOf(const RLTraceMetrics *metrics)
 int main(int count, char **arguments)
 {
     (void)arguments;
-    RLTraceMetrics before, metrics;
+    RLTraceMetrics before = {.version = 0}, metrics = {.version = 0};
     int ticks = 0;
     RLRunLoopTimerContext context = {.info = &ticks};
     if (!RLTraceMetricsStart())

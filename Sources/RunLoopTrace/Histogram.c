@@ -58,7 +58,7 @@ static void subtract(RLTraceHistogram *histogram, const RLTraceHistogram *earlie
    waking up when it was copied. */
 static uint64_t since(uint64_t now, uint64_t earlier) { return now > earlier ? now - earlier : 0; }
 
-void RLTraceMetricsSubtract(RLTraceMetrics *metrics, const RLTraceMetrics *earlier)
+void metricsSubtract(RLTraceMetrics *metrics, const RLTraceMetrics *earlier)
 {
     metrics->elapsed = since(metrics->elapsed, earlier->elapsed);
     metrics->slept = since(metrics->slept, earlier->slept);

@@ -29,10 +29,9 @@ struct Counted {
 static struct Counted *threads;
 static size_t room;
 static RLTraceMetrics ofEndedThreads;
-static int hasEndedThreads;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t threadEnd;
-static int hasStarted;
+static int hasEndedThreads, hasStarted;
 /* The address range of librunloop. */
 static uintptr_t libraryStart, libraryEnd;
 
@@ -335,11 +334,11 @@ RLBoolean RLTraceMetricsStart(void)
 RLBoolean RLTraceCopyMetrics(RLRunLoopRef rl, RLTraceMetrics *metrics)
 {
     sigset_t blocked;
-    memset(metrics, 0, sizeof *metrics);
+    if (!metricsAreKnown(metrics, "RLTraceCopyMetrics", "metrics"))
+        return 0;
     lockThreads(&blocked);
     int found = rl == NULL && hasEndedThreads;
-    if (found)
-        *metrics = ofEndedThreads;
+    *metrics = found ? ofEndedThreads : (RLTraceMetrics){0};
     for (size_t index = 0; index < room; index++)
         if (threads[index].file != NULL && (rl == NULL || get(&threads[index].file->loop) == (uintptr_t)rl)) {
             addThread(metrics, &threads[index]);

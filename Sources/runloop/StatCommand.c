@@ -37,7 +37,7 @@ void subtractSample(struct Sample *sample, const struct Sample *earlier)
             struct Row *row = &sample->rows[index];
             const struct Row *before = &earlier->rows[other];
             if (row->process == before->process && row->thread == before->thread && row->began == before->began)
-                RLTraceMetricsSubtract(&row->metrics, &before->metrics);
+                metricsSubtract(&row->metrics, &before->metrics);
         }
 }
 

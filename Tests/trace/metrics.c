@@ -1,6 +1,7 @@
 /* RLTraceMetrics.h, used by a program linked with the library. Prints what is wrong. */
 #include <RunLoop/RunLoop.h>
 #include <RunLoopTrace/RunLoopTrace.h>
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
@@ -65,7 +66,7 @@ static void nested(void *info)
 
 static void testCallbacks(void)
 {
-    RLTraceMetrics before, metrics;
+    RLTraceMetrics before = {0}, metrics = {0};
     int ticks = 0;
     RLRunLoopTimerContext context = {.info = &ticks};
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(NULL, 0.001, 0.001, tick, &context);
@@ -94,7 +95,7 @@ static void testCallbacks(void)
 static int isDone;
 static void *look(void *info)
 {
-    RLTraceMetrics last = {0}, now;
+    RLTraceMetrics last = {0}, now = {0};
     (void)info;
     while (!__atomic_load_n(&isDone, __ATOMIC_ACQUIRE)) {
         CHECK(RLTraceCopyMetrics(loop, &now));
@@ -108,7 +109,7 @@ static void *look(void *info)
 /* Waits for the next sleep of the loop. */
 static void awaitSleep(uint64_t *sleeps)
 {
-    RLTraceMetrics metrics;
+    RLTraceMetrics metrics = {0};
     do {
         sched_yield();
         CHECK(RLTraceCopyMetrics(loop, &metrics));
@@ -119,7 +120,7 @@ static void awaitSleep(uint64_t *sleeps)
 /* While the loop sleeps, metrics report that it has slept longer than it has. */
 static void copyWithWrongClock(void)
 {
-    RLTraceMetrics first, second;
+    RLTraceMetrics first = {0}, second = {0};
     ahead = 5000000;
     CHECK(RLTraceCopyMetrics(loop, &first));
     ahead = 0;
@@ -135,7 +136,7 @@ static void copyWithWrongClock(void)
 static void *wake(void *info)
 {
     uint64_t sleeps = *(uint64_t *)info;
-    RLTraceMetrics before, mine;
+    RLTraceMetrics before = {0}, mine = {0};
     RLRunLoopPostFunction(RLRunLoopGetCurrent(), MODE, nothing, NULL);
     RLRunLoopRunInMode(MODE, 0, 0);
     CHECK(RLTraceCopyMetrics(RLRunLoopGetCurrent(), &before) && before.calls[kRLRunLoopProbeFunction] == 1);
@@ -157,7 +158,7 @@ static void *wake(void *info)
 static void testThreads(void)
 {
     pthread_t looking, waking;
-    RLTraceMetrics before, metrics;
+    RLTraceMetrics before = {0}, metrics = {0};
     RLRunLoopSourceContext context = {0};
     RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, 0, &context);
     RLRunLoopAddSource(loop, source, MODE);
@@ -192,7 +193,7 @@ static void testMany(void)
     pthread_t threads[THREADS];
     pthread_barrier_t barrier;
     pthread_attr_t small;
-    RLTraceMetrics before, metrics;
+    RLTraceMetrics before = {0}, metrics = {0};
     pthread_barrier_init(&barrier, NULL, THREADS + 1);
     pthread_attr_init(&small);
     pthread_attr_setstacksize(&small, 262144);
@@ -210,7 +211,7 @@ static void testMany(void)
 
 static void testChild(void)
 {
-    RLTraceMetrics metrics;
+    RLTraceMetrics metrics = {0};
     int status;
     pid_t child = fork();
     if (child == 0) {
@@ -249,9 +250,36 @@ static void testQuantiles(void)
     CHECK(RLTraceHistogramGetQuantile(&histogram, 1) == 13000);
 }
 
+static void countReport(const char *message, void *info)
+{
+    CHECK(strstr(message, "version must be 0") != NULL);
+    ++*(int *)info;
+}
+
+/* A program that was compiled for a later version is told so, and its struct stays as it is. */
+static void testVersions(void)
+{
+    RLTraceMetrics later, same, known = {0};
+    int reports = 0;
+    memset(&later, 0x55, sizeof later);
+    later.version = 1;
+    same = later;
+    RLSetErrorHandler(countReport, &reports);
+    errno = 0;
+    CHECK(!RLTraceCopyMetrics(NULL, &later) && errno == EINVAL && reports == 1);
+    CHECK(memcmp(&later, &same, sizeof later) == 0);
+    RLTraceMetricsSubtract(&later, &known);
+    CHECK(reports == 2 && memcmp(&later, &same, sizeof later) == 0);
+    CHECK(RLTraceCopyMetrics(NULL, &known));
+    same = known;
+    RLTraceMetricsSubtract(&known, &later);
+    CHECK(reports == 3 && memcmp(&known, &same, sizeof known) == 0);
+    RLSetErrorHandler(NULL, NULL);
+}
+
 int main(void)
 {
-    RLTraceMetrics metrics;
+    RLTraceMetrics metrics = {0};
     loop = RLRunLoopGetCurrent();
     CHECK(!RLTraceCopyMetrics(loop, &metrics) && !RLTraceCopyMetrics(NULL, &metrics));
     CHECK(RLTraceMetricsStart() && RLTraceMetricsStart());
@@ -261,5 +289,6 @@ int main(void)
     testThreads();
     testMany();
     testChild();
+    testVersions();
     return failures != 0;
 }

@@ -75,7 +75,7 @@ def test_a_program_that_links_the_library_counts_itself(tmp_path):
 
 
 def test_counting_and_copying_at_the_same_time_is_no_data_race(tmp_path):
-    sources = [ROOT / "Sources/RunLoopTrace" / name for name in ("Metrics.c", "Histogram.c", "Ticks.c", "Files.c", "Parts.c", "KitCallbacks.c")]
+    sources = [ROOT / "Sources/RunLoopTrace" / name for name in ("Metrics.c", "MetricsVersion.c", "Histogram.c", "Ticks.c", "Files.c", "Parts.c", "KitCallbacks.c")]
     program = compile_program(tmp_path / "metrics", HERE / "metrics.c", *sources, compiler="gcc",
                               flags=["-fsanitize=thread", "-g", "-DWITHOUT_COMPANION"])
     done = run(program, directory=tmp_path)

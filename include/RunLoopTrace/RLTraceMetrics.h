@@ -30,7 +30,7 @@ typedef struct RLTraceHistogram {
 
 /** The metrics of a thread, or of several threads together. */
 typedef struct RLTraceMetrics {
-    RLIndex version;               /**< 0. */
+    RLIndex version;               /**< 0, set by the caller. */
     uint64_t elapsed;              /**< How long the thread has been counted. For several threads: the sum. */
     uint64_t slept;                /**< How long it slept in its loop. Utilization is 1 - slept / elapsed. */
     uint64_t passes;               /**< Passes of the loop. */
@@ -56,16 +56,18 @@ RL_EXPORT RLBoolean RLTraceMetricsStart(void);
 
 /** Copies the metrics of a loop's thread.
  *  @param rl       a loop, of any thread; NULL: all threads together, including those that have ended.
- *  @param metrics  receives the metrics.
+ *  @param metrics  receives the metrics. Set its version to 0 before the call: this determines how large the struct is,
+ *                  and no more is written.
  *  @return 1, or 0 if nothing has been counted for that loop: then all numbers are 0.
- *  Cost: O(threads). */
+ *  Errors: another version is misuse; nothing is written.  Cost: O(threads). */
 RL_EXPORT RLBoolean RLTraceCopyMetrics(RLRunLoopRef rl, RLTraceMetrics *metrics);
 
 /** Subtracts earlier metrics, so that `metrics` contains what was counted since then. The longest batch remains that of
  *  the whole time. The largest duration of a histogram is exact if it is in the highest bucket that has grown;
  *  otherwise it is the upper end of that bucket.
  *  @param metrics  a copy of the metrics.
- *  @param earlier  an earlier copy of the metrics of the same loop's thread. */
+ *  @param earlier  an earlier copy of the metrics of the same loop's thread, of the same version.
+ *  Errors: a version other than 0 is misuse; nothing is written. */
 RL_EXPORT void RLTraceMetricsSubtract(RLTraceMetrics *metrics, const RLTraceMetrics *earlier);
 
 /** Returns a quantile of the durations in a histogram, such as the median for 0.5, in nanoseconds: the upper end of the
