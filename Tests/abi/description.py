@@ -17,7 +17,7 @@ if __name__ == "__main__":
 from public_headers import INCLUDE, ROOT, children, clang, declarations, of_kind
 
 #: A description, which is named after the library, and the folder of the headers.
-DESCRIPTIONS = {"librunloop.so.0.abi": "RunLoop", "librunloop-kit.so.0.abi": "RunLoopKit", "librunloop-trace.so.abi": "RunLoopTrace"}
+DESCRIPTIONS = {"librunloop.so.0.abi": "RunLoop", "librunloop-kit.so.0.abi": "RunLoopKit", "librunloop-trace.so.0.abi": "RunLoopTrace"}
 #: Clang's name for the type of a parameter that is declared as va_list.
 VA_LISTS = {"struct __va_list_tag *": "va_list"}
 

@@ -39,6 +39,6 @@ def test_a_change_that_breaks_programs_is_found(tmp_path, change):
 
 
 def test_the_companion_exports_what_its_headers_declare():
-    described = re.findall(r"<elf-symbol name='(\w+)' type='func-type'", committed("librunloop-trace.so.abi").read_text())
+    described = re.findall(r"<elf-symbol name='(\w+)' type='func-type'", committed("librunloop-trace.so.0.abi").read_text())
     lines = output("nm", "-D", "--defined-only", BUILD / "lib/runloop/librunloop-trace.so").splitlines()
     assert sorted(line.split()[2].partition("@")[0] for line in lines if line.split()[1] == "T") == sorted(described)

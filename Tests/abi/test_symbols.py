@@ -121,6 +121,11 @@ def test_names_of_the_file_and_of_what_it_needs():
     assert shared().resolve().name == "librunloop.so.0"
 
 
+def test_programs_need_the_versioned_name_of_the_companion():
+    companion = existing(BUILD / "lib/runloop/librunloop-trace.so")
+    assert dynamic_section(companion)["SONAME"] == [companion.resolve().name] == ["librunloop-trace.so.0"]
+
+
 def test_hardening():
     """For each library; SECURITY.md, "How the libraries are built", gives the reasons for what is missing here."""
     for library in libraries():

@@ -70,11 +70,12 @@ def test_installed_files_are_exactly_these(installed):
     documents += [path.relative_to(ROOT).as_posix() for path in (ROOT / "examples").rglob("*.[ch]")]
     documents += ["examples/README.md", "examples/guest_asyncio.py"]
     others += [f"usr/share/doc/runloop/{name}" for name in documents]
-    others += ["usr/bin/runloop", "usr/lib/runloop/librunloop-trace.so"]
+    others += ["usr/bin/runloop", "usr/lib/runloop/librunloop-trace.so", "usr/lib/runloop/librunloop-trace.so.0"]
     others += [f"usr/share/man/{path.relative_to(BUILD / 'man')}" for path in (BUILD / "man").glob("man?/*")]
     assert files(installed) == sorted(headers + [f"usr/lib/{name}" for name in libraries] + others)
     assert os.readlink(installed / "usr/lib/librunloop.so") == "librunloop.so.0"
     assert os.readlink(installed / "usr/lib/librunloop-cf.so") == "librunloop-cf.so.0"
+    assert os.readlink(installed / "usr/lib/runloop/librunloop-trace.so") == "librunloop-trace.so.0"
 
 
 def test_installed_files_are_what_was_built(installed):
