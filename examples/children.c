@@ -30,7 +30,7 @@ static int ends;
 
 static void ended(RLChildRef child, const RLChildStatus *status, void *info)
 {
-    RLChildStatus again;
+    RLChildStatus again = {.version = 0};
     ends += RLChildGetStatus(child, &again) && again.process == RLChildGetProcess(child);
     if (status->end == kRLChildExited)
         printf("  %s has ended with status %d\n", (const char *)info, status->status);

@@ -14,13 +14,14 @@ START_TEST(the_exit_of_a_child_is_reported_once)
     close(held.hold);
     run_until_finished();
     ck_assert_int_eq(watcher.calls, 1);
+    ck_assert_int_eq(watcher.status.version, 0);
     ck_assert_int_eq(watcher.status.process, held.process);
     ck_assert_int_eq(watcher.status.end, kRLChildExited);
     ck_assert_int_eq(watcher.status.status, 7);
     ck_assert_int_gt(watcher.status.peakMemory, 0);
     ck_assert_int_eq(((const struct rusage *)watcher.status.rusage)->ru_maxrss * 1024, watcher.status.peakMemory);
     ck_assert_int_eq(waitpid(held.process, NULL, 0), -1); /* it has been reaped */
-    RLChildStatus again;
+    RLChildStatus again = {.version = 0};
     ck_assert(RLChildGetStatus(watcher.object, &again) && memcmp(&again, &watcher.status, sizeof again) == 0);
     RLRelease(watcher.object);
 }
@@ -267,6 +268,24 @@ static RLSignalRef signal_object;
 static void ask_signal(void) { ck_assert(!RLChildSendSignal(signal_object, SIGTERM)); }
 static void ignore(UNUSED RLSignalRef signal, UNUSED const RLSignalInfo *information, UNUSED void *info) {}
 
+static void ask_later_version(void)
+{
+    RLChildStatus status = {.version = 1, .process = -5};
+    ck_assert(!RLChildGetStatus(watcher.object, &status) && status.process == -5);
+}
+
+START_TEST(no_status_of_an_unknown_version_is_written)
+{
+    struct held held = start_held(0);
+    watch_child(&watcher, held.process);
+    assert_reports(ask_later_version, "runloop: RLChildGetStatus: status: version must be 0");
+    close(held.hold);
+    run_until_finished();
+    assert_reports(ask_later_version, "runloop: RLChildGetStatus: status: version must be 0");
+    RLRelease(watcher.object);
+}
+END_TEST
+
 START_TEST(wrong_arguments_of_child_functions_are_reported)
 {
     assert_reports(create_negative, "runloop: RLChildCreate: process: not positive");
@@ -339,6 +358,7 @@ Suite *suite_under_test(void)
     tcase_add_test(loops, one_of_several_loops_reports_a_child);
     tcase_add_test(loops, a_child_object_outlives_the_thread_of_its_loop);
     tcase_add_test(loops, a_forked_process_is_not_notified_of_its_parents_child);
+    tcase_add_test(loops, no_status_of_an_unknown_version_is_written);
     tcase_add_test(loops, wrong_arguments_of_child_functions_are_reported);
     return suite;
 }

@@ -61,6 +61,7 @@ enum {
 
 /** The status of a child that has ended. */
 typedef struct RLChildStatus {
+    RLIndex version;           /**< 0; for RLChildGetStatus() set by the caller. */
     int process;               /**< The child's process ID; it may already belong to another process. */
     RLChildEnd end;            /**< How it ended: kRLChild… */
     int status;                /**< The exit status, or the number of the signal. */
@@ -149,8 +150,9 @@ RL_EXPORT RLChildRef RLChildCreateBySpawning(RLAllocatorRef allocator, const RLC
 RL_EXPORT int RLChildGetProcess(RLChildRef child);
 
 /** Returns whether the callback of an object was called, or is being called, and if so copies the child's status.
- *  @param status  filled if the result is 1; may be NULL.
- *  Ownership: status->rusage is valid as long as the object. */
+ *  @param status  filled if the result is 1; may be NULL. Set its version to 0 before the call: this determines how
+ *                 large the struct is, and no more is written.
+ *  Ownership: status->rusage is valid as long as the object.  Errors: another version is misuse; the result is 0. */
 RL_EXPORT RLBoolean RLChildGetStatus(RLChildRef child, RLChildStatus *status);
 
 /** Sends a signal to a child. Unlike kill() it never reaches another process, even when the child has ended.

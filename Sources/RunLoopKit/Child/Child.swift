@@ -119,7 +119,7 @@ extension ChildPointer {
             }
         let usage = withUnsafePointer(to: &pointee.end.usage) { UnsafeRawPointer($0) }
         return RLChildStatus(
-            process: Int32(pointee.object.number), end: Int32(how), status: pointee.end.status,
+            version: 0, process: Int32(pointee.object.number), end: Int32(how), status: pointee.end.status,
             userTime: Self.seconds(pointee.end.usage.ru_utime), systemTime: Self.seconds(pointee.end.usage.ru_stime),
             peakMemory: Int64(pointee.end.usage.ru_maxrss) * 1024, rusage: usage)
     }

@@ -57,7 +57,12 @@ public func RLChildGetProcess(_ child: OpaquePointer?) -> Int32 {
 
 @implementation @c
 public func RLChildGetStatus(_ child: OpaquePointer?, _ status: UnsafeMutablePointer<RLChildStatus>?) -> UInt8 {
-    guard let known = borrow(child, "RLChildGetStatus")?.status else { return 0 }
+    guard let child = borrow(child, "RLChildGetStatus") else { return 0 }
+    if let status, status.pointee.version != 0 {
+        Misuse.report("RLChildGetStatus", "status", "version must be 0")
+        return 0
+    }
+    guard let known = child.status else { return 0 }
     status?.pointee = known
     return 1
 }
