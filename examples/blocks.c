@@ -45,6 +45,9 @@ int main(void)
         puts("a block is performed by the loop");
     });
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.0, 0);
+    RLRunLoopPerformBlockAfterDelay(
+        loop, kRLRunLoopDefaultMode, ^{ puts("a block is performed 0.01 s later"); }, 0.01);
+    RLRunLoopRun(); /* until there is nothing left to do */
 
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithHandler(NULL, HUGE_VAL, 0.05, 0, 0, ^(RLRunLoopTimerRef self) {
         printf("a timer calls its block: tick %d\n", ++ticks);

@@ -120,7 +120,9 @@ int main(void)
     /* 6. Later, here on main. A delayed call can be cancelled, by function and info or by info alone. */
     char cancelled[] = "never printed";
     RLRunLoopRef loop = RLRunLoopGetCurrent();
-    ok &= expect(RLRunLoopPerformFunctionAfterDelay(loop, mode, print, "after 0.02 s", 0.02), "delay");
+    char *delayed = strdup("after 0.02 s");
+    if (!RLRunLoopPerformFunctionAfterDelayWithRelease(loop, mode, print, delayed, 0.02, free))
+        free(delayed);
     ok &= expect(RLRunLoopPerformFunctionAfterDelay(loop, mode, print, cancelled, 0.03), "delay");
     ok &= expect(RLRunLoopPerformFunctionAfterDelay(loop, mode, stop, cancelled, 0.04), "delay");
     ok &= expect(RLRunLoopPerformFunctionAfterDelay(loop, mode, stop, NULL, 0.06), "delay");

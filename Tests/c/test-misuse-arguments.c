@@ -256,6 +256,8 @@ START_TEST(wrong_perform_arguments_are_reported)
     INVALID(0, RLRunLoopPerformFunctionAndWait, "timeout", rl, mode, do_nothing, NULL, NAN);
     INVALID(0, RLRunLoopPerformFunctionAfterDelay, "function", rl, mode, NULL, NULL, 1);
     INVALID(0, RLRunLoopPerformFunctionAfterDelay, "delay", rl, mode, do_nothing, NULL, NAN);
+    INVALID(0, RLRunLoopPerformFunctionAfterDelayWithRelease, "function", rl, mode, NULL, &life, 1, lifetime_end);
+    INVALID(0, RLRunLoopPerformFunctionAfterDelayWithRelease, "delay", rl, mode, do_nothing, &life, NAN, lifetime_end);
     ck_assert_int_eq(life.releases, 0);
     ck_assert_int_eq(RLRunLoopRunInMode(mode, 10, 0), kRLRunLoopRunFinished); /* nothing was queued */
 }

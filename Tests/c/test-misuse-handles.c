@@ -126,6 +126,8 @@ static void pass_as_loop(void)
     REPORTED_AS(0, "RLRunLoop", RLRunLoopPostFunctionWithRelease, "rl", bad, MODE, do_nothing, NULL, abort_on_release);
     REPORTED_AS(0, "RLRunLoop", RLRunLoopPerformFunctionAndWait, "rl", bad, MODE, do_nothing, NULL, 1);
     REPORTED_AS(0, "RLRunLoop", RLRunLoopPerformFunctionAfterDelay, "rl", bad, MODE, do_nothing, NULL, 1);
+    REPORTED_AS(0, "RLRunLoop", RLRunLoopPerformFunctionAfterDelayWithRelease, "rl", bad, MODE, do_nothing, NULL, 1,
+                abort_on_release);
     REPORTED_AS(0, "RLRunLoop", RLRunLoopCancelPerformFunction, "rl", bad, do_nothing, NULL);
 }
 
@@ -213,6 +215,8 @@ static void pass_as_modes(void)
     MODES_REPORTED(RLRunLoopPostFunction, LOOP_EXAMPLE, bad, do_nothing, NULL);
     MODES_REPORTED(RLRunLoopPostFunctionWithRelease, LOOP_EXAMPLE, bad, do_nothing, NULL, abort_on_release);
     MODES_REPORTED(RLRunLoopPerformFunctionAfterDelay, LOOP_EXAMPLE, bad, do_nothing, NULL, 1);
+    MODES_REPORTED(RLRunLoopPerformFunctionAfterDelayWithRelease, LOOP_EXAMPLE, bad, do_nothing, NULL, 1,
+                   abort_on_release);
 }
 
 static void pass_as_value(void)

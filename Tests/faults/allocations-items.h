@@ -144,6 +144,11 @@ static void use_performs(RLRunLoopRef loop)
     wanted += MAKE(RLRunLoopPerformFunctionAfterDelay(loop, array ? (RLTypeRef)array : extra, count_up, &performed, 0));
     if (MAKE(RLRunLoopPerformFunctionAfterDelay(loop, extra, count_up, &mine, 1000)))
         MUST(, RLRunLoopCancelPerformFunction(loop, NULL, &mine) == 1);
+    if (MAKE(RLRunLoopPerformFunctionAfterDelayWithRelease(loop, kRLRunLoopCommonModes, count_up, &performed, 0,
+                                                           release_perform))) {
+        wanted++;
+        atomic_fetch_add(&owed_releases, 1);
+    }
     if (MAKE(RLRunLoopPerformFunction(loop, extra, count_up, &mine)))
         MUST(, RLRunLoopCancelPerformFunction(loop, count_up, &mine) == 1);
     CHECK(RLRunLoopPerformFunctionAndWait(loop, extra, count_up, &mine, 0) && mine == 1);

@@ -178,6 +178,11 @@ RLBoolean RLRunLoopPostFunctionWithRelease(RLRunLoopRef rl, RLTypeRef modes, RLR
                                            RLRunLoopFunction release) {
     return RLRunLoopPerformFunctionWithRelease(rl, modes, function, info, release);
 }
+RLBoolean RLRunLoopPerformFunctionAfterDelayWithRelease(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function,
+                                                        void *info, RLTimeInterval delay, RLRunLoopFunction release) {
+    (void)delay;
+    return RLRunLoopPerformFunctionWithRelease(rl, modes, function, info, release);
+}
 RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info,
                                           RLTimeInterval timeout) {
     (void)rl, (void)modes, (void)timeout;
@@ -209,6 +214,7 @@ int main(void) {
     RLTypeRef mode = &object;
     int good = RLRunLoopPerformBlock(NULL, mode, ^{ calls++; }) + RLRunLoopPostBlock(NULL, mode, ^{ calls++; }) +
                RLRunLoopPerformBlockAndWait(NULL, mode, ^{ calls++; }, 1) +
+               RLRunLoopPerformBlockAfterDelay(NULL, mode, ^{ calls++; }, 1) +
                (RLRunLoopTimerCreateWithHandler(NULL, 0, 0, 0, 0, ^(RLRunLoopTimerRef t) { (void)t; calls++; }) != NULL) +
                (RLRunLoopObserverCreateWithHandler(NULL, 7, 1, 0, ^(RLRunLoopObserverRef o, RLRunLoopActivity a) {
                     (void)o; calls += (int)a; }) != NULL);
@@ -218,6 +224,7 @@ int main(void) {
                 (void)o; calls += (int)a; }) != NULL;
     int bad = RLRunLoopPerformBlock(NULL, mode, NULL) + RLRunLoopPerformBlock(NULL, NULL, ^{ calls++; }) +
               RLRunLoopPostBlock(NULL, mode, NULL) + RLRunLoopPerformBlockAndWait(NULL, mode, NULL, 1) +
+              RLRunLoopPerformBlockAfterDelay(NULL, mode, NULL, 1) + RLRunLoopPerformBlockAfterDelay(NULL, NULL, ^{ calls++; }, 1) +
               (RLRunLoopTimerCreateWithHandler(NULL, 0, 0, 0, 0, NULL) != NULL) +
               (RLRunLoopObserverCreateWithHandler(NULL, 7, 1, 0, NULL) != NULL);
     printf("%d %d %d\\n", good, bad, calls);
@@ -236,7 +243,7 @@ def test_block_forms_copy_and_release_in_pairs(tmp_path):
     build(clang(), "c", "c11", ["-fblocks", "-g", "-fsanitize=address"], source, "-o", str(program),
           f"-L{runtime / 'linux'}", f"-Wl,-rpath,{runtime / 'linux'}", "-lBlocksRuntime")
     result = subprocess.run([program], capture_output=True, text=True)
-    assert (result.returncode, result.stdout) == (0, "7 0 20\n"), result.stderr
+    assert (result.returncode, result.stdout) == (0, "8 0 21\n"), result.stderr
 
 
 # ---- Comparison with Apple's headers. One file cannot include both, so two programs print their facts, which are compared. ----

@@ -10,7 +10,7 @@
  *      RLRunLoopPostFunction               queue it and wake the loop: the usual way to reach another thread
  *      RLRunLoopPostFunctionWithRelease    also release info when it is no longer needed
  *      RLRunLoopPerformFunctionAndWait     post it and wait until it has run
- *      RLRunLoopPerformFunctionAfterDelay  run it after some time
+ *      RLRunLoopPerformFunctionAfterDelay  run it after some time; …AfterDelayWithRelease: also release info
  *      RLRunLoopCancelPerformFunction      cancel requests that have not run
  *
  *  Rules
@@ -117,6 +117,22 @@ RL_EXPORT RLBoolean RLRunLoopPerformFunctionAndWait(RLRunLoopRef rl, RLTypeRef m
 RL_EXPORT RLBoolean RLRunLoopPerformFunctionAfterDelay(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function,
                                                        void *info, RLTimeInterval delay);
 
+/** Runs a function after a delay as RLRunLoopPerformFunctionAfterDelay() does, and releases info exactly once, as
+ *  RLRunLoopPerformFunctionWithRelease() does: after function has run, when the request is cancelled, or when it is
+ *  dropped because the thread exits.
+ *  @param modes     a mode, or an array or a set of modes; not NULL.
+ *  @param function  not NULL; called on the loop's thread.
+ *  @param info      passed to function and release; may be NULL.
+ *  @param delay     seconds from now, as for RLRunLoopPerformFunctionAfterDelay().
+ *  @param release   called with info, after function on the loop's thread, or on the thread that cancels or drops the
+ *                   request; may be NULL.
+ *  @return 1 if it is queued, else 0: release is then NOT called, and info is still yours.
+ *  Ownership: with 1 the request owns info.
+ *  Cost: that of RLRunLoopPerformFunctionAfterDelay(), and a small allocation. */
+RL_EXPORT RLBoolean RLRunLoopPerformFunctionAfterDelayWithRelease(RLRunLoopRef rl, RLTypeRef modes,
+                                                                  RLRunLoopFunction function, void *info,
+                                                                  RLTimeInterval delay, RLRunLoopFunction release);
+
 /** Cancels requests that have not run: performs, posts, waits and delayed performs.
  *  A request that is running is neither stopped nor counted, unless this is the child of a fork() in which its thread
  *  does not exist. A caller that waits for a cancelled request returns 0 with ECANCELED. If this empties the mode of a
@@ -168,6 +184,27 @@ static inline RLBoolean RLRunLoopPostBlock(RLRunLoopRef rl, RLTypeRef modes, voi
     if (copy == NULL)
         return 0; /* errno is malloc's */
     if (RLRunLoopPostFunctionWithRelease(rl, modes, RLRunLoopCallBlock, copy, RLRunLoopDisposeBlock))
+        return 1;
+    _Block_release(copy);
+    return 0;
+}
+
+/** Runs a block on a loop's thread after a delay: RLRunLoopPerformFunctionAfterDelayWithRelease() for a block.
+ *  @param modes  a mode, or an array or a set of modes; not NULL.
+ *  @param block  not NULL; copied, called on the loop's thread, then released.
+ *  @param delay  seconds from now, as for RLRunLoopPerformFunctionAfterDelay().
+ *  @return 1 if it is queued, else 0.
+ *  Cost: copying the block, and that of RLRunLoopPerformFunctionAfterDelayWithRelease(). */
+static inline RLBoolean RLRunLoopPerformBlockAfterDelay(RLRunLoopRef rl, RLTypeRef modes, void (^block)(void),
+                                                        RLTimeInterval delay)
+{
+    void *copy = _Block_copy((const void *)block);
+    if (block == NULL)
+        return RLRunLoopPerformFunctionAfterDelayWithRelease(rl, modes, NULL, NULL, delay, NULL);
+    if (copy == NULL)
+        return 0; /* errno is malloc's */
+    if (RLRunLoopPerformFunctionAfterDelayWithRelease(rl, modes, RLRunLoopCallBlock, copy, delay,
+                                                      RLRunLoopDisposeBlock))
         return 1;
     _Block_release(copy);
     return 0;

@@ -149,12 +149,31 @@ public func RLRunLoopPerformFunctionAfterDelay(
     _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
     _ delay: Double
 ) -> UInt8 {
-    let name: Name = "RLRunLoopPerformFunctionAfterDelay"
+    perform(rl, modes, function, info, delay, nil, "RLRunLoopPerformFunctionAfterDelay")
+}
+
+@implementation @c
+public func RLRunLoopPerformFunctionAfterDelayWithRelease(
+    _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
+    _ delay: Double, _ release: PerformFunction?
+) -> UInt8 {
+    perform(rl, modes, function, info, delay, release, "RLRunLoopPerformFunctionAfterDelayWithRelease")
+}
+
+private func perform(
+    _ rl: OpaquePointer?, _ modes: UnsafeRawPointer?, _ function: PerformFunction?, _ info: UnsafeMutableRawPointer?,
+    _ delay: Double, _ release: PerformFunction?, _ name: Name
+) -> UInt8 {
     guard checkNumber(delay, name, "delay"), let current = Registry.current, let call = check(rl, modes, function, name) else {
         return 0
     }
     defer { call.release() }
-    return call.loop.perform(after: delay, PerformRequest(call.modes, call.function, info), current.threadContext) ? 1 : 0
+    var request = PerformRequest(call.modes, call.function, info)
+    if release != nil {
+        guard let owning = PerformRequest(call.modes, call.function, info, release: release, ticket: nil) else { return 0 }
+        request = owning
+    }
+    return call.loop.perform(after: delay, request, current.threadContext) ? 1 : 0
 }
 
 /// Checks that a time is not NaN: see `Arguments.swift`. Sets errno to EINVAL if it is.

@@ -9,6 +9,8 @@ struct DelayedPerform: Linked, ~Copyable {
     let loop: RunLoopPointer
     let function: PerformRequest.Function
     let info: UnsafeMutableRawPointer?
+    /// The release function, if there is one, and its info. Whoever takes the record out of the list takes this, too.
+    var extra: PerformExtraPointer?
     var timer: TimerPointer?
     var previous: DelayedPerformPointer?
     var following: DelayedPerformPointer?
@@ -17,11 +19,22 @@ struct DelayedPerform: Linked, ~Copyable {
 typealias DelayedPerformPointer = UnsafeMutablePointer<DelayedPerform>
 
 extension RunLoopPointer {
-    /// RLRunLoopPerformFunctionAfterDelay. Returns false with errno. O(log n), one allocation. Any thread.
+    /// RLRunLoopPerformFunctionAfterDelayWithRelease. Returns false with errno; the release function is not called then. O(log n), one
+    /// allocation. Any thread.
     func perform(after seconds: Double, _ request: PerformRequest, _ current: ThreadContextPointer) -> Bool {
+        var request = request
+        let extra = request.takeRelease()
+        let isQueued = perform(after: seconds, request, extra, current)
+        if !isQueued { free(extra) }
+        return isQueued
+    }
+
+    private func perform(
+        after seconds: Double, _ request: PerformRequest, _ extra: PerformExtraPointer?, _ current: ThreadContextPointer
+    ) -> Bool {
         guard let memory = malloc(MemoryLayout<DelayedPerform>.size) else { return false }
         let delayed = memory.bindMemory(to: DelayedPerform.self, capacity: 1)
-        delayed.initialize(to: DelayedPerform(loop: self, function: request.function, info: request.info))
+        delayed.initialize(to: DelayedPerform(loop: self, function: request.function, info: request.info, extra: extra))
         let context = ClientContext(
             info: memory, retain: nil, release: { free(UnsafeMutableRawPointer(mutating: $0)) }, copyDescription: nil)
         // The date serves queries only. The deadline is computed from the time of this call, because dates are coarser: a function without
@@ -70,10 +83,11 @@ extension RunLoopPointer {
         delayed.unlink(from: &pointee.delayed) ? delayed.pointee.timer : nil
     }
 
-    /// Cancels the chosen delayed functions and returns how many there were. O(number of delayed functions). Any thread.
-    func cancelDelayed(_ choice: PerformChoice) -> Int {
+    /// Cancels the chosen delayed functions and returns how many there were. Their release functions are moved to the front of `withdrawn`,
+    /// from where the caller calls them. O(number of delayed functions). Any thread.
+    func cancelDelayed(_ choice: PerformChoice, _ withdrawal: Int = 0) -> Int {
         var count = 0
-        while let timer = locked({ unlinkFirst(choice) }) {
+        while let timer = locked({ unlinkFirst(choice, withdrawal) }) {
             Self.invalidate(timer)
             timer.release()
             count += 1
@@ -82,10 +96,13 @@ extension RunLoopPointer {
     }
 
     /// Takes the first chosen function out of the list. Returns its timer with a reference; nil if none is left. The caller holds the lock.
-    private func unlinkFirst(_ choice: PerformChoice) -> TimerPointer? {
+    private func unlinkFirst(_ choice: PerformChoice, _ withdrawal: Int) -> TimerPointer? {
         var next = pointee.delayed
         while let delayed = next {
-            if choice.includes(delayed.pointee.function, delayed.pointee.info) { return unlink(delayed) }
+            if choice.includes(delayed.pointee.function, delayed.pointee.info) {
+                withdraw(delayed.pointee.extra, withdrawal)
+                return unlink(delayed)
+            }
             next = delayed.pointee.following
         }
         return nil
@@ -98,8 +115,19 @@ private func fireDelayed(_ info: UnsafeMutableRawPointer?) {
     let loop = delayed.pointee.loop
     let function = delayed.pointee.function
     let clientInfo = delayed.pointee.info
-    // A function that is no longer linked has been cancelled.
-    guard let timer = loop.locked({ loop.unlink(delayed) }) else { return }
+    var withdrawal: Int?
+    let linked = loop.locked { () -> TimerPointer? in
+        // A function that is no longer linked has been cancelled.
+        guard let timer = loop.unlink(delayed) else { return nil }
+        if let extra = delayed.pointee.extra {
+            // If the function ends the thread, info is released when the loop closes.
+            withdrawal = loop.nextWithdrawal()
+            loop.withdraw(extra, withdrawal.unsafelyUnwrapped)
+        }
+        return timer
+    }
+    guard let timer = linked else { return }
     timer.release()
     RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(clientInfo, function)
+    if let withdrawal, let extra = loop.locked({ loop.takeFirstRelease(withdrawal) }) { PerformRequest.finishExtra(extra, .done) }
 }

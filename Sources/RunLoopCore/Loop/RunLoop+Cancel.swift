@@ -10,11 +10,8 @@ extension RunLoopPointer {
     /// records which are still to be called. If the thread ends, the others are called when the loop's thread exits.
     func cancel(_ function: PerformRequest.Function?, _ info: UnsafeMutableRawPointer?) -> Int {
         let choice = PerformChoice.all(of: function, info)
-        let delayed = cancelDelayed(choice)
-        let withdrawal = locked { () -> Int in
-            pointee.withdrawals &+= 1
-            return pointee.withdrawals
-        }
+        let withdrawal = locked { nextWithdrawal() }
+        let delayed = cancelDelayed(choice, withdrawal)
         let withdrawn = withdraw(choice, withdrawal)
         if withdrawn > 0 && !isCurrent { noteEmptied() }
         while let extra = locked({ takeFirstRelease(withdrawal) }) { PerformRequest.finishExtra(extra, .cancelled) }
@@ -71,6 +68,20 @@ extension RunLoopPointer {
             }
             last = extra
         }
+    }
+
+    /// Returns the number of a new withdrawal. The caller holds the lock.
+    func nextWithdrawal() -> Int {
+        pointee.withdrawals &+= 1
+        return pointee.withdrawals
+    }
+
+    /// Adds a release function, if there is one, to the front of the list `withdrawn`. The caller holds the lock.
+    func withdraw(_ extra: PerformExtraPointer?, _ withdrawal: Int) {
+        guard let extra else { return }
+        extra.pointee.withdrawal = withdrawal
+        extra.pointee.next = pointee.withdrawn
+        pointee.withdrawn = extra
     }
 
     /// Takes out the first release function that this withdrawal, or any if it is nil, still has to call. Returns nil if there is none. The

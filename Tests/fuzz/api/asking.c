@@ -125,7 +125,7 @@ void perform_something(void)
         return;
     RLTypeRef mode = one_in(&self->dice, 4) ? (RLTypeRef)all_modes : any_mode(&self->dice);
     void *word = &words[below(&self->dice, 4)];
-    unsigned way = below(&self->dice, 4);
+    unsigned way = below(&self->dice, 5);
     if (way == 0) {
         RLRunLoopPerformFunction(loop, mode, run_function, word);
     } else if (way == 1) {
@@ -133,8 +133,11 @@ void perform_something(void)
     } else if (way == 2) {
         RLRunLoopPerformFunctionAfterDelay(loop, mode, run_function, word, 1e-3 * (double)below(&self->dice, 4));
     } else {
+        RLTimeInterval delay = 1e-3 * (double)below(&self->dice, 4);
         open_functions++;
-        if (!RLRunLoopPerformFunctionWithRelease(loop, mode, run_function, &open_functions, release_function))
+        if (way == 3 ? !RLRunLoopPerformFunctionWithRelease(loop, mode, run_function, &open_functions, release_function)
+                     : !RLRunLoopPerformFunctionAfterDelayWithRelease(loop, mode, run_function, &open_functions, delay,
+                                                                      release_function))
             open_functions--;
     }
     release_held(loop);
