@@ -11,8 +11,10 @@
  */
 #define _GNU_SOURCE
 #include <RunLoop/RunLoop.h>
+#include <RunLoopKit/RunLoopKit.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -20,6 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -191,6 +194,7 @@ static void stop_loop_thread(void)
 #include "counts-waking.h"
 #include "counts-items.h"
 #include "counts-ports.h"
+#include "counts-kit.h"
 
 static const struct { const char *name; void (*run)(void); } all[] = {
     { "pass-nothing", pass_nothing },         { "pass-descriptor", pass_descriptor },
@@ -208,6 +212,7 @@ static const struct { const char *name; void (*run)(void); } all[] = {
     { "port-message", port_message },         { "message-ask", message_ask },
     { "message-ask-large", message_ask_large }, { "message-serve", message_serve },
     { "message-send", message_send },
+    { "stream-write-pipe", stream_write_pipe }, { "stream-write-socket", stream_write_socket },
     { "message-receive", message_receive },   { "message-receive-all", message_receive_all },
 };
 

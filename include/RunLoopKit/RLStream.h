@@ -30,8 +30,8 @@
  *
  *  Writing
  *  -------
- *  If nothing is queued, RLStreamWrite() writes immediately and copies only what is left. So a reply costs one system
- *  call. RLStreamAppend() queues a small chunk, which is sent together with the next write. RLStreamFlush() has a
+ *  If nothing is queued, RLStreamWrite() writes immediately and copies only what is left. So a reply on a socket costs
+ *  one system call. RLStreamAppend() queues a small chunk, which is sent together with the next write. RLStreamFlush() has a
  *  function called when everything that was queued has been written, that is, handed to the kernel; the peer may not
  *  have received it.
  *
@@ -240,8 +240,8 @@ RL_EXPORT void RLStreamResumeReading(RLStreamRef stream);
  *  @return 1, or 0 if the bytes are not taken.
  *  Errors: 0 with errno EPIPE after RLStreamShutdown(), EBADF after RLStreamClose(); otherwise the error of this write
  *  or an earlier one. ENOMEM if the rest cannot be queued; if a part was written, the stream has failed, too.
- *  Cost: one system call if nothing is queued. Allocates if bytes have to be queued and the queue has no room for them.
- */
+ *  Cost: if nothing is queued, one system call, or three for a descriptor that is not a socket, because SIGPIPE is
+ *  blocked meanwhile. Allocates if bytes have to be queued and the queue has no room for them. */
 RL_EXPORT RLBoolean RLStreamWrite(RLStreamRef stream, const void *bytes, RLIndex length);
 
 /** Writes bytes as RLStreamWrite() does, but retains the data instead of copying them.

@@ -112,19 +112,22 @@ static inline long linux_stream_read(int fd, int is_socket, void *bytes, long si
     return syscall(SYS_read, fd, bytes, size);
 }
 /* Writes to a descriptor that is not a socket. Only send(2) can suppress SIGPIPE; here the signal is blocked meanwhile,
-   and consumed unless it was pending before. */
+   and consumed unless it was pending before. It can have been pending only if it was blocked. */
 static inline long linux_write_pipe(int fd, const struct iovec *parts, int count)
 {
     const uint64_t pipe = 1ULL << (SIGPIPE - 1);
     uint64_t before = 0, pending = 0;
     syscall(SYS_rt_sigprocmask, SIG_BLOCK, &pipe, &before, sizeof pipe);
-    syscall(SYS_rt_sigpending, &pending, sizeof pending);
+    int was_blocked = (before & pipe) != 0;
+    if (was_blocked)
+        syscall(SYS_rt_sigpending, &pending, sizeof pending);
     long written = syscall(SYS_writev, fd, parts, count);
     int error = errno;
     struct timespec now = {0};
     if (written < 0 && error == EPIPE && (pending & pipe) == 0)
         while (syscall(SYS_rt_sigtimedwait, &pipe, NULL, &now, sizeof pipe) < 0 && errno == EINTR) {}
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
+    if (!was_blocked)
+        syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
     errno = error;
     return written;
 }
