@@ -30,7 +30,7 @@ SCENARIOS = {
     "in-sd-event": [*IN_HOST, "attached-again"],
     "glib": ["timeout", "idle-from-thread", "earlier-timeout-from-thread", "descriptor", "in-callback", "nested", "quiet",
              "closed-duplicate", "systemd-43098"],
-    "uv": ["timer", "async-from-thread", "libuv-1565", "timer-in-callback", "nested", "quiet"],
+    "uv": ["timer", "async-from-thread", "libuv-1565", "timer-in-callback", "nested", "unwatched", "quiet"],
     "sd-event": ["timer", "descriptor", "descriptor-in-callback", "timer-in-callback", "pending", "nested", "nested-in-its-own-run",
                  "exit", "quiet"],
     "dbus": ["many", "nested", "from-thread", "disconnected", "remove", "quiet"],

@@ -1,6 +1,23 @@
 /* What adapters/uv.h promises in addition to the matrix: libuv as the guest of a run loop. */
 #include "latency.h"
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+
+/* The adapter's epoll_ctl(), which fails as many times as `refusals` says, as it does when the kernel has no memory. */
+static int refusals, hasRefused;
+static int refusing_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+    if (operation == EPOLL_CTL_DEL || refusals == 0)
+        return epoll_ctl(epoll, operation, fd, event);
+    refusals--;
+    __atomic_store_n(&hasRefused, 1, __ATOMIC_RELEASE);
+    errno = ENOMEM;
+    return -1;
+}
+#define epoll_ctl refusing_epoll_ctl
 #include <RunLoop/adapters/uv.h>
+#undef epoll_ctl
 
 static uv_timer_t timer, other;
 static uv_async_t async;
@@ -50,6 +67,29 @@ static void nest(uv_timer_t *its)
     CHECK(passes - before <= 6 && calls == 0);
 }
 
+/* Another loop whose descriptor is not watched after the first call, and cannot be watched after the second one. What
+ * arrives is noticed nevertheless. */
+static long run_refused(void *info)
+{
+    struct pollfd polled_end = {.fd = ends[0], .events = POLLIN};
+    int number = ++*(int *)info;
+    if (number == 1)
+        return kRLHostedBusy;
+    if (number == 2)
+        refusals = 3;
+    if (poll(&polled_end, 1, 0) == 1) {
+        read_byte();
+        stop();
+    }
+    return kRLHostedWhenReadable;
+}
+static void *write_to_sleeping_loop(void *info)
+{
+    while (!__atomic_load_n(&hasRefused, __ATOMIC_ACQUIRE) || !RLRunLoopIsWaiting(rl))
+        sched_yield();
+    return write_byte(info);
+}
+
 /* Called by libuv, in the run loop; or by the run loop itself. */
 static void call_readable(uv_poll_t *its, int status, int events)
 {
@@ -75,6 +115,8 @@ int main(int count, char **arguments)
     uv_timer_init(loop, &other);
     uv_async_init(loop, &async, on_async);
     void *(*body)(void *info) = NULL;
+    RLHostedLoop *unwatched = NULL;
+    int runs = 0;
     if (strcmp(scenario, "timer") == 0) {
         uv_timer_start(&timer, on_timer, 5, 0);
         uv_timer_start(&other, on_timer, 1000000, 0);
@@ -87,6 +129,10 @@ int main(int count, char **arguments)
     } else if (strcmp(scenario, "nested") == 0) {
         start_poll();
         uv_timer_start(&timer, nest, 1, 0);
+    } else if (strcmp(scenario, "unwatched") == 0) {
+        unwatched = RLHostedLoopAdd(ends[0], run_refused, &runs, kRLRunLoopDefaultMode);
+        CHECK(unwatched != NULL);
+        body = write_to_sleeping_loop;
     } else if (strcmp(scenario, "quiet") == 0) {
         uv_timer_start(&timer, on_timer, 200, 0);
     } else if (strcmp(scenario, "latency") == 0 && count == 3) {
@@ -99,6 +145,8 @@ int main(int count, char **arguments)
     CHECK(calls == 1);
     if (strcmp(scenario, "quiet") == 0)
         CHECK(passes <= 6);
+    if (unwatched != NULL)
+        RLHostedLoopRemove(unwatched);
     RLUvLoopRemove(uv);
     end_counting_passes(observer);
     return 0;

@@ -187,8 +187,10 @@ static inline int RLHostedLoopWatch(RLHostedLoop *its, int isWatched)
         return 1;
     memset(&event, 0, sizeof event);
     event.events = EPOLLIN;
+    if (epoll_ctl(its->hosted.epoll, isWatched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, its->fd, &event) != 0)
+        return 0;
     its->isWatched = isWatched;
-    return epoll_ctl(its->hosted.epoll, isWatched ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, its->fd, &event) == 0;
+    return 1;
 }
 
 static inline void RLHostedLoopPerform(void *info)
@@ -208,7 +210,8 @@ static inline void RLHostedLoopPerform(void *info)
     }
     /* Otherwise a run in a callback of the other loop would be woken again and again by events that only that loop can
      * serve. */
-    RLHostedLoopWatch(its, delay != kRLHostedBusy);
+    if (!RLHostedLoopWatch(its, delay != kRLHostedBusy) && delay != kRLHostedBusy && (delay < 0 || delay > 50))
+        delay = 50; /* without memory the descriptor cannot be watched: do what is due, and try again */
     RLHostedSetDelay(&its->hosted, delay >= 0 ? delay : -1);
 }
 
