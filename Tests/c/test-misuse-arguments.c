@@ -181,7 +181,7 @@ START_TEST(wrong_timer_arguments_are_reported)
     INVALID(NULL, RLRunLoopTimerCreate, "fireDate", NULL, NAN, 0, 0, 0, count_timer, NULL);
     INVALID(NULL, RLRunLoopTimerCreate, "interval", NULL, 0, NAN, 0, 0, count_timer, &context);
     INVALID(NULL, RLRunLoopTimerCreate, "interval", NULL, 0, -NAN, 0, 0, count_timer, &context);
-    INVALID(NULL, RLRunLoopTimerCreate, "callout", NULL, 0, 0, 0, 0, NULL, &context);
+    INVALID(NULL, RLRunLoopTimerCreateWithDelay, "callout", NULL, 0, 0, NULL, &context);
     context.version = 1;
     INVALID(NULL, RLRunLoopTimerCreate, "context", NULL, 0, 0, 0, 0, count_timer, &context);
     ck_assert_int_eq(life.retains, 0);
@@ -204,7 +204,6 @@ START_TEST(wrong_observer_arguments_are_reported)
 {
     struct lifetime life = {0};
     RLRunLoopObserverContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release}, got;
-    INVALID(NULL, RLRunLoopObserverCreate, "callout", NULL, kRLRunLoopEntry, 1, 0, NULL, &context);
     context.version = -1;
     INVALID(NULL, RLRunLoopObserverCreate, "context", NULL, kRLRunLoopEntry, 1, 0, count_activity, &context);
     ck_assert_int_eq(life.retains, 0);

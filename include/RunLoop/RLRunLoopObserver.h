@@ -90,7 +90,7 @@ RL_EXPORT RLTypeID RLRunLoopObserverGetTypeID(void);
  *                     called.
  *  @param repeats     1: called until it is invalidated. 0: called once.
  *  @param order       lower orders are called first, equal orders as they were added to the mode.
- *  @param callout     not NULL; called on the loop's thread.
+ *  @param callout     called on the loop's thread. NULL: nothing is called, as in CF.
  *  @param context     may be NULL: info is then NULL. Copied.
  *  @return the observer, or NULL.
  *  Ownership: info is retained through context.retain until the observer is invalid.
@@ -158,8 +158,10 @@ RLRunLoopObserverCreateWithHandler(RLAllocatorRef allocator, RLOptionFlags activ
                                    void (^block)(RLRunLoopObserverRef observer, RLRunLoopActivity activity))
 {
     RLRunLoopObserverContext context = {0, (void *)block, RLBlockRetain, RLBlockRelease, NULL};
-    if (block == NULL)
-        return RLRunLoopObserverCreate(allocator, activities, repeats, order, NULL, NULL);
+    if (block == NULL) {
+        RLReportError("RLRunLoopObserverCreateWithHandler", "block", "expected a block, got NULL", 1);
+        return NULL;
+    }
     return RLRunLoopObserverCreate(allocator, activities, repeats, order, RLRunLoopObserverCallBlock, &context);
 }
 #endif

@@ -85,7 +85,7 @@ RL_EXPORT RLTypeID RLRunLoopTimerGetTypeID(void);
  *  @param interval  seconds between calls. 0 or negative: once. Missed calls are skipped, not queued.
  *  @param flags     0; ignored.
  *  @param order     only stored; timers are called by date.
- *  @param callout   not NULL; called on the loop's thread.
+ *  @param callout   called on the loop's thread. NULL: nothing is called, as in CF.
  *  @param context   may be NULL: info is then NULL. Copied.
  *  @return the timer, or NULL.
  *  Ownership: info is retained through context.retain until the timer is invalid.  Re-entrancy: calls
@@ -206,8 +206,10 @@ static inline RLRunLoopTimerRef RLRunLoopTimerCreateWithHandler(RLAllocatorRef a
                                                                 RLIndex order, void (^block)(RLRunLoopTimerRef timer))
 {
     RLRunLoopTimerContext context = {0, (void *)block, RLBlockRetain, RLBlockRelease, NULL};
-    if (block == NULL)
-        return RLRunLoopTimerCreate(allocator, fireDate, interval, flags, order, NULL, NULL);
+    if (block == NULL) {
+        RLReportError("RLRunLoopTimerCreateWithHandler", "block", "expected a block, got NULL", 1);
+        return NULL;
+    }
     return RLRunLoopTimerCreate(allocator, fireDate, interval, flags, order, RLRunLoopTimerCallBlock, &context);
 }
 #endif

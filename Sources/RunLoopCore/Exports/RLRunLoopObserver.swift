@@ -17,15 +17,11 @@ public func RLRunLoopObserverCreate(
     _ callout: (@convention(c) (OpaquePointer?, UInt, UnsafeMutableRawPointer?) -> Void)?,
     _ context: UnsafeMutablePointer<RLRunLoopObserverContext>?
 ) -> OpaquePointer? {
-    guard let callout else {
-        Misuse.report("RLRunLoopObserverCreate", "callout", expected: "a function", got: nil)
-        return nil
-    }
     guard var client = loadContext(context, "RLRunLoopObserverCreate"), let loop = Registry.current else { return nil }
     client.info = client.retained()
     guard
         let observer = ObserverPointer.create(
-            loop.threadContext, activities: activities, repeats: repeats != 0, order: order, callout, client)
+            loop.threadContext, activities: activities, repeats: repeats != 0, order: order, callout ?? doNothing, client)
     else {
         client.released(client.info)
         systemError = ENOMEM
@@ -33,6 +29,9 @@ public func RLRunLoopObserverCreate(
     }
     return observer.handle
 }
+
+/// The callout of an observer that was created with NULL, as CF allows.
+private func doNothing(_ observer: OpaquePointer?, _ activity: UInt, _ info: UnsafeMutableRawPointer?) {}
 
 @implementation @c
 public func RLRunLoopObserverGetActivities(_ observer: OpaquePointer?) -> UInt {

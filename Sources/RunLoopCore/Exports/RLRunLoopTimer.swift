@@ -22,8 +22,11 @@ public func RLRunLoopTimerCreate(
     {
         return timer.handle
     }
-    return create(fireDate, clampedInterval(interval), order, callout, context, "RLRunLoopTimerCreate")
+    return create(fireDate, clampedInterval(interval), order, callout ?? doNothing, context, "RLRunLoopTimerCreate")
 }
+
+/// The callout of a timer that was created with NULL, as CF allows.
+private func doNothing(_ timer: OpaquePointer?, _ info: UnsafeMutableRawPointer?) {}
 
 extension RLRunLoopTimerContext {
     /// Whether no field but `info` is set.
