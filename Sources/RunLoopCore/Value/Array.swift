@@ -92,7 +92,7 @@ extension ArrayPointer {
     func equals(_ other: ArrayPointer) -> Bool {
         if self == other { return true }
         if pointee.count != other.pointee.count { return false }
-        if pointee.count > 0 && !pointee.elementCalls.compares(like: other.pointee.elementCalls) { return false }
+        if !pointee.elementCalls.compares(like: other.pointee.elementCalls) { return false }
         for index in 0..<pointee.count where !pointee.elementCalls.areEqual(self[value: index], other[value: index]) { return false }
         return true
     }
