@@ -249,12 +249,14 @@ RL_EXPORT RLRange RLStringFind(RLStringRef string, RLStringRef stringToFind, RLO
 RL_EXPORT RLArrayRef RLStringCreateArrayBySeparatingStrings(RLAllocatorRef allocator, RLStringRef string,
                                                             RLStringRef separatorString);
 
-/** Returns the decimal integer at the beginning of a string, after spaces; 0 if there is none.
+/** Returns the decimal integer at the beginning of a string; 0 if there is none. As in CF, spaces (also those of
+ *  Unicode, and control characters) may precede it, and follow its sign.
  *  A number out of range yields INT32_MAX or INT32_MIN.
  *  Cost: O(digits). */
 RL_EXPORT int32_t RLStringGetIntValue(RLStringRef string);
 
-/** Returns the number at the beginning of a string, after spaces, as strtod(3) does; 0 if there is none.
+/** Returns the number at the beginning of a string, as strtod(3) does; 0 if there is none. Spaces may precede it, as
+ *  for RLStringGetIntValue().
  *  Cost: O(digits). */
 RL_EXPORT double RLStringGetDoubleValue(RLStringRef string);
 

@@ -1,7 +1,7 @@
 import CLinux
 import CRunLoop
 
-// The functions that compare, find and split strings; include/RunLoop/RLString.h declares and documents them.
+// The functions that compare, find and split strings, and read numbers in them; include/RunLoop/RLString.h declares and documents them.
 
 @inline(never)
 private func borrow(_ string: OpaquePointer?, _ function: Name, _ name: Name = "string") -> StringPointer? {
@@ -118,4 +118,43 @@ public func RLStringCreateArrayBySeparatingStrings(
         start = next == nil ? string.count + 1 : end + separator.count
     }
     return ArrayPointer.create(parts.elements, count: parts.count, .ofObjects)?.handle
+}
+
+extension StringPointer {
+    /// Returns the offset of the first character from `start` on that is not one of CF's spaces: control characters, U+0020, U+007F to
+    /// U+00A0, U+2000 to U+200B and U+3000. O(n).
+    fileprivate func skipSpaces(from start: Int) -> Int {
+        var next = start
+        while next < count {
+            var index = next
+            let character = Encoding.next(of: pointee.bytes, &index)
+            switch character {
+            case 0...0x20, 0x7F...0xA0, 0x2000...0x200B, 0x3000: next = index
+            default: return next
+            }
+        }
+        return next
+    }
+}
+
+@implementation @c
+public func RLStringGetIntValue(_ string: OpaquePointer?) -> Int32 {
+    guard let string = borrow(string, "RLStringGetIntValue") else { return 0 }
+    let bytes = string.pointee.bytes
+    var index = string.skipSpaces(from: 0)
+    let isNegative = bytes[index] == UInt8(ascii: "-")
+    if isNegative || bytes[index] == UInt8(ascii: "+") { index = string.skipSpaces(from: index + 1) }
+    var value = 0
+    while Bytes.isDigit(bytes[index]) && value <= Int(UInt32.max) {
+        value = value * 10 + Int(bytes[index] - UInt8(ascii: "0"))
+        index += 1
+    }
+    return Int32(clamping: isNegative ? -value : value)
+}
+
+@implementation @c
+public func RLStringGetDoubleValue(_ string: OpaquePointer?) -> Double {
+    guard let string = borrow(string, "RLStringGetDoubleValue") else { return 0 }
+    let number = UnsafeRawPointer(string.pointee.bytes + string.skipSpaces(from: 0))
+    return strtod(number.assumingMemoryBound(to: CChar.self), nil)
 }

@@ -299,15 +299,3 @@ private func contains(_ string: StringPointer, _ part: StringPointer, at start: 
     guard part.count > 0, start >= 0, start + part.count <= string.count else { return 0 }
     return memcmp(string.pointee.bytes + start, part.pointee.bytes, part.count) == 0 ? 1 : 0
 }
-
-@implementation @c
-public func RLStringGetIntValue(_ string: OpaquePointer?) -> Int32 {
-    guard let string = borrow(string, "RLStringGetIntValue") else { return 0 }
-    return Int32(clamping: strtol(UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self), nil, 10))
-}
-
-@implementation @c
-public func RLStringGetDoubleValue(_ string: OpaquePointer?) -> Double {
-    guard let string = borrow(string, "RLStringGetDoubleValue") else { return 0 }
-    return strtod(UnsafeRawPointer(string.pointee.bytes).assumingMemoryBound(to: CChar.self), nil)
-}
