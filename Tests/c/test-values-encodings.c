@@ -6,10 +6,14 @@ static RLStringRef cafe(void) { return RLStringCreateWithCString(NULL, "caf\xE9"
 START_TEST(bytes_that_are_invalid_in_the_encoding_make_no_string)
 {
     const uint8_t half[] = {0xD8, 0x3D}, odd[] = {0, 'a', 0}, beyond[] = {0, 0x11, 0, 0};
+    RLStringRef string = RLStringCreateWithBytes(NULL, odd, 3, kRLStringEncodingUTF16BE, 0);
+    ck_assert_str_eq(RLStringGetCStringPtr(string, kRLStringEncodingUTF8), "a");
+    RLRelease(string);
     errno = 0;
     ck_assert_ptr_null(RLStringCreateWithBytes(NULL, half, 2, kRLStringEncodingUTF16BE, 0));
     ck_assert_int_eq(errno, EILSEQ);
-    ck_assert_ptr_null(RLStringCreateWithBytes(NULL, odd, 3, kRLStringEncodingUTF16BE, 0));
+    ck_assert_ptr_null(RLStringCreateWithBytes(NULL, odd, 1, kRLStringEncodingUTF16BE, 0));
+    ck_assert_ptr_null(RLStringCreateWithBytes(NULL, odd, 3, kRLStringEncodingUTF32, 0));
     ck_assert_ptr_null(RLStringCreateWithBytes(NULL, beyond, 4, kRLStringEncodingUTF32BE, 0));
     ck_assert_ptr_null(RLStringCreateWithBytes(NULL, odd, 3, 12345, 0));
     assert_misuse("RLStringCreateWithBytes", "encoding", "not one of the kRLStringEncoding constants");

@@ -13,12 +13,14 @@
  *  Modes are compared by their text, not by their handle: any string with the same bytes names the same mode.
  *  `encoding` is one of the kRLStringEncoding constants; any other value is misuse. Bytes that are invalid in an
  *  encoding, and characters that an encoding lacks, are bad input but not misuse: functions that create an object set
- *  errno to EILSEQ; those that return 0, NULL or a count (RLStringGetCString() and so on) preserve errno.
+ *  errno to EILSEQ; those that return 0, NULL or a count (RLStringGetCString() and so on) preserve errno. As in CF, an
+ *  incomplete unit of two or four bytes at the end is ignored, and so is a byte-order mark at the beginning of UTF-8.
  *
  *  Deliberate differences from CFString
  *  ------------------------------------
  *  1. There are ten encodings; CF has several hundred. Half of a surrogate pair is not a character: it is neither
- *     accepted nor produced.
+ *     accepted nor produced. Each character is converted by itself; CF converts a letter and the combining accent that
+ *     follows it together, to one byte.
  *  2. RLStringGetCStringPtr() always succeeds for UTF-8. In CF it may return NULL at any time.
  *  3. Equality, RLStringCompare() and RLStringFind() only consider code points, and know the case of ASCII letters
  *     alone. CF knows the case of all letters, and does not find a letter without the combining accent that follows it.
@@ -43,7 +45,7 @@ typedef uint32_t RLStringEncoding;
 enum {
     kRLStringEncodingMacRoman = 0,         /**< One byte per character: Mac OS Roman. */
     kRLStringEncodingISOLatin1 = 0x0201,   /**< One byte per character: the first 256 of Unicode. */
-    kRLStringEncodingASCII = 0x0600,       /**< One byte per character, all below 0x80. */
+    kRLStringEncodingASCII = 0x0600,       /**< One byte per character; as in CF, 0x80 to 0xFF are read as Latin 1. */
     kRLStringEncodingUTF8 = 0x08000100,    /**< UTF-8: no surrogates, no overlong forms, at most U+10FFFF. */
     kRLStringEncodingUTF16 = 0x0100,       /**< Units of two bytes; byte order: the machine's, or as a mark says. */
     kRLStringEncodingUTF16BE = 0x10000100, /**< Units of two bytes, high byte first. */
@@ -78,9 +80,9 @@ RL_EXPORT RLStringRef RLStringCreateWithCString(RLAllocatorRef allocator, const 
  *  @param bytes     the encoded characters; copied. May be NULL if count is 0.
  *  @param count     number of bytes, not negative; 0 creates an empty string.
  *  @param encoding  the encoding of bytes.
- *  @param isExternalRepresentation  1: with kRLStringEncodingUTF16 and kRLStringEncodingUTF32 a byte-order mark
- *                                   determines the byte order and is removed; without a mark the order is big-endian.
- *                                   0: the machine's byte order.
+ *  @param isExternalRepresentation  1: with kRLStringEncodingUTF16 a byte-order mark determines the byte order and is
+ *                                   removed; without a mark the order is big-endian. 0: the machine's byte order. As in
+ *                                   CF, kRLStringEncodingUTF32 is always read as if this were 1.
  *  @return the string, or NULL.
  *  Errors: NULL with errno EILSEQ, ENOMEM, or EOVERFLOW from 4 GiB on.  Cost: O(bytes). */
 RL_EXPORT RLStringRef RLStringCreateWithBytes(RLAllocatorRef allocator, const uint8_t *bytes, RLIndex count,
@@ -137,7 +139,8 @@ RL_EXPORT RLBoolean RLStringGetCString(RLStringRef string, char *buffer, RLIndex
 /** Copies a part of a string to a buffer in an encoding, as far as it fits, without a final 0.
  *  @param range       the part, in UTF-16 code units: see RLStringGetLength().
  *  @param encoding    the encoding of the result.
- *  @param lossByte    an ASCII character to write for each code unit that the encoding lacks; 0: stop there.
+ *  @param lossByte    an ASCII character to write for each code unit (in Mac Roman: character) that the encoding lacks;
+ *                     0: stop there.
  *  @param isExternalRepresentation  1: kRLStringEncodingUTF16 and kRLStringEncodingUTF32 begin with a byte-order mark.
  *  @param buffer      room for maxBufLen bytes; NULL: only count the bytes needed.
  *  @param maxBufLen   size of buffer in bytes; ignored if that is NULL.
@@ -204,8 +207,8 @@ RL_EXPORT RLStringRef RLStringCreateFromExternalRepresentation(RLAllocatorRef al
 /** Creates a data object from the characters of a string, without a final 0, for use in messages.
  *  In kRLStringEncodingUTF16 and kRLStringEncodingUTF32 the data begins with a byte-order mark.
  *  @param encoding  the encoding of the data.
- *  @param lossByte  an ASCII character to write for each UTF-16 code unit that the encoding lacks; with 0, or 0x80 and
- *                   more, NULL is returned for such a string.
+ *  @param lossByte  an ASCII character to write for each UTF-16 code unit (in Mac Roman: character) that the encoding
+ *                   lacks; with 0, or 0x80 and more, NULL is returned for such a string.
  *  @return the data, or NULL.
  *  Errors: NULL with errno EILSEQ if the encoding lacks a character and lossByte is 0 or not ASCII; or ENOMEM.  Cost:
  *  O(bytes). */

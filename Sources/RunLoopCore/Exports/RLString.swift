@@ -48,12 +48,14 @@ private func createString(
         reportEncoding(function)
         return nil
     }
-    guard let bytes, known != .utf8, known != .ascii else {
-        if let bytes, known == .ascii ? !Bytes.isASCII(bytes, count) : !Bytes.isUTF8(bytes, count) {
+    guard let bytes, known != .utf8, known != .ascii || !Bytes.isASCII(bytes, count) else {
+        guard let bytes, known == .utf8 else { return StringPointer.create(bytes, count: count)?.handle }
+        guard Bytes.isUTF8(bytes, count) else {
             systemError = EILSEQ
             return nil
         }
-        return StringPointer.create(bytes, count: count)?.handle
+        let skipped = Encoding.markLength(bytes, count)
+        return StringPointer.create(bytes + skipped, count: count - skipped)?.handle
     }
     guard let size = known.convert(bytes, count, isExternal, into: nil) else {
         systemError = EILSEQ
@@ -163,9 +165,10 @@ private struct Copied {
 
 extension StringPointer {
     /// Converts `length` UTF-16 code units from `start` on into an encoding. Stops at the first character that does not fit, or that the
-    /// encoding lacks if `loss` is 0; otherwise the byte `loss` replaces each code unit of such a character. Where the range cuts a
-    /// surrogate pair, the half is kept in UTF-16, stops a conversion to UTF-8, as in CF, and is replaced in other encodings. With `mark`,
-    /// a byte order mark comes first in UTF-16 and UTF-32 without a named byte order. If `buffer` is nil, only counts. O(n).
+    /// encoding lacks if `loss` is 0; otherwise the byte `loss` replaces each code unit of such a character, in Mac Roman the character.
+    /// Where the range cuts a surrogate pair, the half is kept in UTF-16, stops a conversion to UTF-8, as in CF, and is replaced in other
+    /// encodings. With `mark`, a byte order mark comes first in UTF-16 and UTF-32 without a named byte order. If `buffer` is nil, only
+    /// counts. O(n).
     fileprivate func copy(
         from start: Int, _ length: Int, to encoding: UInt32, loss: UInt8, mark: Bool, _ buffer: UnsafeMutablePointer<UInt8>?, room: Int
     ) -> Copied {
@@ -190,7 +193,8 @@ extension StringPointer {
             position += units
             if position <= start { continue }
             if encoding.width != 2 && begin >= start && copied.units + units <= length {
-                let size = encoding.encode(character, &encoded)
+                var size = encoding.encode(character, &encoded)
+                if size == 0 && loss != 0 && encoding == .macRoman { size = encoding.encode(UInt32(loss), &encoded) }
                 if size > 0 {
                     if !write(size) { return copied }
                     copied.units += units

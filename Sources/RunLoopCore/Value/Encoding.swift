@@ -50,7 +50,7 @@ enum Encoding {
         let little: Encoding = self == .utf16 ? .utf16Little : .utf32Little
         let big: Encoding = self == .utf16 ? .utf16Big : .utf32Big
         let isLittle = little.unit(bytes) == 0xFEFF
-        if !isLittle && big.unit(bytes) != 0xFEFF { return isExternal ? big : self }
+        if !isLittle && big.unit(bytes) != 0xFEFF { return big }
         skip += width
         return isLittle ? little : big
     }
@@ -62,14 +62,17 @@ enum Encoding {
         return value
     }
 
-    /// Decodes the character at `index` and advances `index`. Returns nil if the bytes there are not a character of this encoding. Not for
-    /// UTF-8.
-    func decode(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ index: inout Int) -> UInt32? {
-        guard count - index >= width else { return nil }
+    /// Returns 3 if the text begins with the byte order mark in UTF-8, which CF skips, otherwise 0.
+    static func markLength(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> Int {
+        count >= 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF ? 3 : 0
+    }
+
+    /// Decodes the character at `index`, where there is at least one code unit, and advances `index`. Returns nil if the bytes there are not
+    /// a character of this encoding. As in CF, bytes that are not ASCII are those of Latin 1. Not for UTF-8.
+    private func decode(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ index: inout Int) -> UInt32? {
         let first = unit(bytes + index)
         index += width
         switch self {
-        case .ascii: return first < 0x80 ? first : nil
         case .macRoman: return first < 0x80 ? first : Self.roman(first)
         case .utf16, .utf16Big, .utf16Little:
             if first & 0xF800 != 0xD800 { return first }
@@ -159,13 +162,14 @@ enum Encoding {
         return length
     }
 
-    /// Converts text to UTF-8, and stores it in `output` unless that is nil. Returns the number of bytes; nil if the text is not valid in
-    /// this encoding. O(n). Any thread.
+    /// Converts text to UTF-8, and stores it in `output` unless that is nil. As in CF, an incomplete code unit at the end is ignored. Returns
+    /// the number of bytes; nil if the text is not valid in this encoding, or does not have even one code unit. O(n). Any thread.
     func convert(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, into output: UnsafeMutablePointer<UInt8>?) -> Int? {
         var (index, size) = (0, 0)
         let encoding = resolvingMark(bytes, count, isExternal, &index)
         var unit = InlineArray<4, UInt8>(repeating: 0)
-        while index < count {
+        if count > 0 && count < width { return nil }
+        while count - index >= width {
             guard let character = encoding.decode(bytes, count, &index) else { return nil }
             let used = Encoding.utf8.encode(character, &unit)
             if let output { for offset in 0..<used { output[size + offset] = unit[offset] } }
