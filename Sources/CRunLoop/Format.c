@@ -1,5 +1,5 @@
 /* RLStringCreateWithFormat. In C, because Swift cannot define variadic functions. Each directive is passed to
-   vsnprintf with an argument of its type; only %@ is implemented here. */
+   vsnprintf with an argument of its type; only %@, %C and %S are implemented here. */
 #include <RunLoop/RunLoop.h>
 
 #include <errno.h>
@@ -12,7 +12,8 @@
 struct text {
     char *bytes;
     size_t count, room;
-    int error; /* the first error; nothing is appended after it */
+    int error;     /* the first error; nothing is appended after it */
+    uint16_t high; /* the first half of a surrogate pair, given by %C, while the second has not come yet; or 0 */
 };
 
 static char *make_room(struct text *text, size_t more)
@@ -74,11 +75,70 @@ static void print(struct text *text, const char *spec, ...)
     }
 }
 
+/* Appends characters in another encoding; if they are invalid, nothing. */
+static void append_encoded(struct text *text, const void *bytes, size_t count, RLStringEncoding encoding)
+{
+    RLStringRef string = RLStringCreateWithBytes(NULL, bytes, (RLIndex)count, encoding, 0);
+    if (string != NULL) {
+        append(text, RLStringGetCStringPtr(string, kRLStringEncodingUTF8), (size_t)RLStringGetByteCount(string));
+        RLRelease(string);
+    } else if (errno == ENOMEM) {
+        text->error = ENOMEM;
+    }
+}
+
+/* Appends a UTF-16 code unit. Half of a surrogate pair without the other one is left out. */
+static void append_unit(struct text *text, uint16_t unit)
+{
+    uint16_t units[2] = {text->high, unit};
+    int ends_pair = text->high != 0 && (unit & 0xFC00) == 0xDC00;
+    text->high = (unit & 0xFC00) == 0xD800 ? unit : 0;
+    if (text->high == 0)
+        append_encoded(text, ends_pair ? units : units + 1, ends_pair ? 4 : 2, kRLStringEncodingUTF16);
+}
+
+/* Appends UTF-16 code units up to a 0. The width and precision of the directive count code units. */
+static void append_units(struct text *text, const char *spec, const uint16_t *units)
+{
+    const char *point = strchr(spec, '.');
+    int width = abs(atoi(spec + 1 + strspn(spec + 1, "-+ #'0"))), precision = point == NULL ? -1 : atoi(point + 1);
+    int is_left = strchr(spec, '-') != NULL, count = 0;
+    while (units != NULL && units[count] != 0 && (precision < 0 || count < precision))
+        count++;
+    for (int i = count; i < width && !is_left; i++)
+        append(text, " ", 1);
+    if (units == NULL)
+        append(text, "(null)", 6);
+    else
+        append_encoded(text, units, 2 * (size_t)count, kRLStringEncodingUTF16);
+    for (int i = count; i < width && is_left; i++)
+        append(text, " ", 1);
+}
+
+/* Converts what was appended from `start` on to UTF-8. As in CF, bytes that are invalid in the encoding are removed. */
+static void convert(struct text *text, size_t start, RLStringEncoding encoding)
+{
+    size_t ascii = start;
+    while (ascii < text->count && (text->bytes[ascii] & 0x80) == 0)
+        ascii++;
+    if (ascii == text->count)
+        return;
+    struct text converted = {NULL, 0, 0, text->error, 0};
+    append_encoded(&converted, text->bytes + start, text->count - start, encoding);
+    text->count = start;
+    text->error = converted.error;
+    append(text, converted.bytes, converted.count);
+    free(converted.bytes);
+}
+
 /* Appends one directive, given from the character after the % on. Returns the rest of the format. */
 static const char *directive(struct text *text, const char *format, va_list *arguments)
 {
     char spec[64] = "%";
     size_t used = 1;
+    size_t start = text->count;
+    uint16_t high = text->high; /* ends here unless this is the second half */
+    text->high = 0;
     char length = 0; /* h, H (hh), l, L (ll, q), j, z, t or D (long double) */
     for (;; format++) {
         char c = *format;
@@ -125,8 +185,7 @@ static const char *directive(struct text *text, const char *format, va_list *arg
     case 'u':
     case 'x':
     case 'X':
-    case 'c':
-        switch (conversion == 'c' ? 0 : length) {
+        switch (length) {
         case 'l':
             print(text, spec, va_arg(*arguments, long));
             break;
@@ -159,15 +218,37 @@ static const char *directive(struct text *text, const char *format, va_list *arg
         else
             print(text, spec, va_arg(*arguments, double));
         break;
+    case 'c':
+        if (length != 'l') {
+            print(text, spec, va_arg(*arguments, int));
+            convert(text, start, kRLStringEncodingISOLatin1);
+            break;
+        }
+        /* fall through */
+    case 'C':
+        text->high = high;
+        append_unit(text, (uint16_t)va_arg(*arguments, int));
+        break;
     case 's':
         print(text, spec, va_arg(*arguments, const char *));
+        convert(text, start, kRLStringEncodingUTF8);
+        break;
+    case 'S':
+        append_units(text, spec, va_arg(*arguments, const uint16_t *));
         break;
     case 'p':
         print(text, spec, va_arg(*arguments, void *));
         break;
-    default:
+    case 'n':
+        (void)va_arg(*arguments, void *);
+        break;
+    case '$':
         text->error = EINVAL;
+        break;
+    case 0:
         return format;
+    default:
+        append(text, format, 1);
     }
     return format + 1;
 }
@@ -177,7 +258,7 @@ extern const char *runloop_format(RLStringRef format, const char *function);
 
 static RLStringRef create(RLAllocatorRef allocator, RLStringRef format, va_list arguments, const char *function)
 {
-    struct text text = {NULL, 0, 0, 0};
+    struct text text = {NULL, 0, 0, 0, 0};
     const char *rest = runloop_format(format, function);
     RLStringRef string = NULL;
     va_list copy; /* has a type whose address can be passed on, whatever va_list is */
@@ -188,6 +269,8 @@ static RLStringRef create(RLAllocatorRef allocator, RLStringRef format, va_list 
         size_t plain = strcspn(rest, "%");
         append(&text, rest, plain);
         rest += plain;
+        if (plain > 0)
+            text.high = 0;
         if (*rest == '%')
             rest = directive(&text, rest + 1, &copy);
     }

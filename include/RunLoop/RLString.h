@@ -28,6 +28,7 @@
  *  4. RLStringGetByteCount() is new. RLStringGetLength() counts UTF-16 code units, as CFStringGetLength does.
  *  5. RLStringGetDoubleValue() also reads hexadecimal numbers, `inf` and `nan`, as strtod(3) does. CF returns 0 for
  *     them.
+ *  6. A format in which arguments have positions (`%1$d`) is reported by NULL and EINVAL. CF knows positions.
  *  As with CFString on Linux, but not on a Mac, numbers in formats and for RLStringGetDoubleValue() have the decimal
  *  point of the program's locale (LC_NUMERIC; a dot before setlocale(3)). */
 #ifndef RUNLOOP_RLSTRING_H
@@ -176,11 +177,12 @@ RL_EXPORT RLStringRef RLStringCreateWithCStringNoCopy(RLAllocatorRef allocator, 
 /** Creates a string from a format, as printf(3) would print it.
  *  @param formatOptions  NULL; ignored.
  *  @param format         as for printf(3), with %@ for an object: the characters of a string, the RLCopyDescription()
- *                        of any other object. Not NULL. Positional arguments (%1$d) and %n are not supported.
+ *                        of any other object; %C for a UTF-16 code unit; %S for 0-terminated UTF-16. Not NULL. As in
+ *                        CF, a %s whose text is not UTF-8 yields nothing, an unknown conversion yields its own
+ *                        character, %c takes a character of Latin 1, and %n stores nothing.
  *  @return the string, or NULL.
  *  Re-entrancy: %@ may call copyDescription callbacks.
- *  Errors: NULL with errno ENOMEM, EINVAL for an unknown conversion, or EILSEQ if a %s is not UTF-8.  Cost:
- *  O(bytes). */
+ *  Errors: NULL with errno ENOMEM, or EINVAL for a position or more than 48 flags and digits.  Cost: O(bytes). */
 RL_EXPORT RLStringRef RLStringCreateWithFormat(RLAllocatorRef allocator, RLDictionaryRef formatOptions,
                                                RLStringRef format, ...);
 

@@ -191,6 +191,9 @@ extension NumberPointer {
 
     /// Appends the digits, formatted as CFNumber does.
     func describe(_ text: inout TextBuffer) {
-        if type.isFloat { text.append(double: double) } else { text.append(decimal: Int(integer)) }
+        guard type.isFloat else { return text.append(decimal: Int(integer)) }
+        if double == 0 { return text.append("0.0") }
+        if double.isInfinite { return text.append(double < 0 ? "-infinity" : "+infinity") }
+        text.append(double: double)
     }
 }
