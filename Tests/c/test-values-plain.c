@@ -58,6 +58,8 @@ START_TEST(numbers_and_dates_return_their_values)
     ck_assert_int_eq(RLNumberCompare(other, number, NULL), kRLCompareLessThan);
     ck_assert(RLBooleanGetValue(kRLBooleanTrue) && !RLBooleanGetValue(kRLBooleanFalse));
     ck_assert_uint_eq(RLGetTypeID(kRLBooleanTrue), RLBooleanGetTypeID());
+    float narrow = 0;
+    ck_assert(RLNumberGetValue(kRLNumberNaN, kRLNumberFloatType, &narrow) && narrow != narrow); /* difference 5 */
     RLDateRef date = RLDateCreate(NULL, 1000), later = RLDateCreate(NULL, 1060.5);
     ck_assert_double_eq(RLDateGetTimeIntervalSinceDate(later, date), 60.5);
     ck_assert_double_eq(RLDateGetAbsoluteTime(date), 1000);

@@ -9,12 +9,14 @@
  *
  *  Deliberate differences from CFNumber
  *  ------------------------------------
- *  1. Each RLNumberCreate() returns a new object; CF shares one object for equal small integers.
+ *  1. Each RLNumberCreate() returns a new object of the type asked for; CF shares one object for equal small integers,
+ *     of type int32_t, and for infinities and not-a-number, of type double.
  *  2. Converting 128 to int8_t, or 32768 to int16_t, reports the loss. CF converts 128 to -128 and reports success.
  *  3. Not-a-number comes after negative integers, as after negative floating-point numbers and in CF's documentation.
  *  4. An integer that is too large for the requested type yields its low bits. A floating-point number is truncated to
  *     an integer, clamped to 64 bits, and then reduced to its low bits. Both count as lossy, as in CF, which yields
- *     other bits. */
+ *     other bits.
+ *  5. Converting not-a-number to float is exact. CF copies the same value, and reports a loss. */
 #ifndef RUNLOOP_RLNUMBER_H
 #define RUNLOOP_RLNUMBER_H
 #include <RunLoop/RLBase.h>
