@@ -24,6 +24,8 @@ PROGRAMS = {
     "sockets": (400, (" READ", " DATA(1)", " DATA(0)", " ACCEPT", " CONNECT()", " CONNECT(ECONNRESET)", " CONNECT(ECONNREFUSED)",
                       " WRITE", " reset", " client", "kind 2", "kind 5")),
     "values": (2000, ("equal 1", "cmp -1", "pre 1", "suf 1", "é", "<+")),
+    "strings": (1000, (" 32/0", " 16/1", " ASCII/0", " bytes NULL", " ext NULL", " C ", " in -1:", " p1", " s1", " e1", "f12=2+1", "é")),
+    "callbacks": (1000, (" callbacks 2111", " arr3", " set6", " dic0", " copy3.1", " +NULL", " -", " equal 1", ".end:")),
     "collections": (3780, (" arr0", " set3", " dic2", " dat5", " found", " get")),
 }
 ALL = sum(seeds for seeds, _ in PROGRAMS.values())
