@@ -83,7 +83,10 @@ extension SourcePointer {
         pointee.onlyRegistration.store(UInt(bitPattern: only), ordering: .sequentiallyConsistent)
         if hasDescriptor { return }
         if isSignalled {
-            if let only { only.setPending() } else { SharedSignals.increment() }
+            if let only { return only.setPending() }
+            SharedSignals.increment()
+            // This signal came before those to other sources of the loop to which the source was just added.
+            markBitmaps()
         }
     }
 }
