@@ -3,6 +3,7 @@
 #include <RunLoop/RunLoop.h>
 
 #include <errno.h>
+#include <limits.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -97,38 +98,28 @@ static void append_unit(struct text *text, uint16_t unit)
         append_encoded(text, ends_pair ? units : units + 1, ends_pair ? 4 : 2, kRLStringEncodingUTF16);
 }
 
-/* Appends UTF-16 code units up to a 0. The width and precision of the directive count code units. */
-static void append_units(struct text *text, const char *spec, const uint16_t *units)
+/* Appends a string of units of 1 byte (UTF-8) or 2 (UTF-16) up to a 0. The width and precision of the directive count
+   units; as in CF, a point without digits is no precision, and a string that is invalid leaves only the padding. */
+static void append_string(struct text *text, const char *spec, const void *string, size_t unit)
 {
-    const char *point = strchr(spec, '.');
-    int width = abs(atoi(spec + 1 + strspn(spec + 1, "-+ #'0"))), precision = point == NULL ? -1 : atoi(point + 1);
-    int is_left = strchr(spec, '-') != NULL, count = 0;
-    while (units != NULL && units[count] != 0 && (precision < 0 || count < precision))
-        count++;
-    for (int i = count; i < width && !is_left; i++)
-        append(text, " ", 1);
-    if (units == NULL)
+    const char *point = strchr(spec, '.'), *bytes = string;
+    int has_precision = point != NULL && point[1] >= '0' && point[1] <= '9';
+    size_t width = strtoul(spec + 1 + strspn(spec + 1, "-+ #'0"), NULL, 10);
+    size_t most = has_precision ? strtoul(point + 1, NULL, 10) : SIZE_MAX, count = 0;
+    int is_left = strchr(spec, '-') != NULL;
+    if (string == NULL) {
         append(text, "(null)", 6);
-    else
-        append_encoded(text, units, 2 * (size_t)count, kRLStringEncodingUTF16);
-    for (int i = count; i < width && is_left; i++)
-        append(text, " ", 1);
-}
-
-/* Converts what was appended from `start` on to UTF-8. As in CF, bytes that are invalid in the encoding are removed. */
-static void convert(struct text *text, size_t start, RLStringEncoding encoding)
-{
-    size_t ascii = start;
-    while (ascii < text->count && (text->bytes[ascii] & 0x80) == 0)
-        ascii++;
-    if (ascii == text->count)
         return;
-    struct text converted = {NULL, 0, 0, text->error, 0};
-    append_encoded(&converted, text->bytes + start, text->count - start, encoding);
-    text->count = start;
-    text->error = converted.error;
-    append(text, converted.bytes, converted.count);
-    free(converted.bytes);
+    }
+    if (width > INT_MAX)
+        text->error = EOVERFLOW;
+    while (count < most && (bytes[unit * count] != 0 || bytes[unit * count + unit - 1] != 0))
+        count++;
+    for (size_t i = count; i < width && !is_left && text->error == 0; i++)
+        append(text, " ", 1);
+    append_encoded(text, bytes, unit * count, unit == 1 ? kRLStringEncodingUTF8 : kRLStringEncodingUTF16);
+    for (size_t i = count; i < width && is_left && text->error == 0; i++)
+        append(text, " ", 1);
 }
 
 /* Appends one directive, given from the character after the % on. Returns the rest of the format. */
@@ -136,7 +127,7 @@ static const char *directive(struct text *text, const char *format, va_list *arg
 {
     char spec[64] = "%";
     size_t used = 1;
-    size_t start = text->count;
+    uint16_t units[2] = {0};
     uint16_t high = text->high; /* ends here unless this is the second half */
     text->high = 0;
     char length = 0; /* h, H (hh), l, L (ll, q), j, z, t or D (long double) */
@@ -220,8 +211,8 @@ static const char *directive(struct text *text, const char *format, va_list *arg
         break;
     case 'c':
         if (length != 'l') {
-            print(text, spec, va_arg(*arguments, int));
-            convert(text, start, kRLStringEncodingISOLatin1);
+            units[0] = (unsigned char)va_arg(*arguments, int);
+            append_string(text, spec, units, 2);
             break;
         }
         /* fall through */
@@ -230,11 +221,13 @@ static const char *directive(struct text *text, const char *format, va_list *arg
         append_unit(text, (uint16_t)va_arg(*arguments, int));
         break;
     case 's':
-        print(text, spec, va_arg(*arguments, const char *));
-        convert(text, start, kRLStringEncodingUTF8);
+        if (length == 'l')
+            print(text, spec, va_arg(*arguments, const wchar_t *));
+        else
+            append_string(text, spec, va_arg(*arguments, const char *), 1);
         break;
     case 'S':
-        append_units(text, spec, va_arg(*arguments, const uint16_t *));
+        append_string(text, spec, va_arg(*arguments, const uint16_t *), 2);
         break;
     case 'p':
         print(text, spec, va_arg(*arguments, void *));

@@ -129,6 +129,8 @@ START_TEST(formats_work_as_in_printf)
     ck_assert_ptr_null(
         RLStringCreateWithFormat(NULL, NULL, RLSTR("%00000000000000000000000000000000000000000000000000d"), 1));
     ck_assert_int_eq(errno, EINVAL);
+    ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, RLSTR("%99999999999s|%S"), "a", u"b"));
+    ck_assert_int_eq(errno, EOVERFLOW);
     int stored = 7;
     assert_format(RLStringCreateWithFormat(NULL, NULL, RLSTR("a%nb"), &stored), "ab");
     ck_assert_int_eq(stored, 7);

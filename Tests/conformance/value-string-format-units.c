@@ -31,11 +31,15 @@ int main(void)
     see("low byte", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%c>"), 0x20AC));
     see("not UTF-8", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%s|%s|%s>"), "\xFF", "a\xC3", "good"));
     see("cut within a character", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%.1s|%.2s>"), "\xC3\xA9", "\xC3\xA9"));
+    see("padded", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%5.1s|%-5.2s|%4s>"), "\xC3\xA9", "\xFF", "\xC3\xA9"));
+    see("padded units", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%5c|%-3c|%3c>"), 0xE9, 'a', 0x80));
+    see("nothing", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%9s|%-9S|%.1s>"), NULL, NULL, NULL));
     see("marks", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%s|%.3s>"), "\xEF\xBB\xBFx", "\xEF\xBB\xBFx"));
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat"
     see("unknown", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%y%k%!%b>")));
     see("at the end", CFStringCreateWithFormat(NULL, NULL, CFSTR("100%")));
+    see("no digits", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%.s|%4.s>"), "ab", "ab"));
     see("length at the end", CFStringCreateWithFormat(NULL, NULL, CFSTR("x%l")));
 #pragma GCC diagnostic pop
     number(0);

@@ -182,7 +182,8 @@ RL_EXPORT RLStringRef RLStringCreateWithCStringNoCopy(RLAllocatorRef allocator, 
  *                        character, %c takes a character of Latin 1, and %n stores nothing.
  *  @return the string, or NULL.
  *  Re-entrancy: %@ may call copyDescription callbacks.
- *  Errors: NULL with errno ENOMEM, or EINVAL for a position or more than 48 flags and digits.  Cost: O(bytes). */
+ *  Errors: NULL with errno ENOMEM, EINVAL for a position or more than 48 flags and digits, or EOVERFLOW.  Cost:
+ *  O(bytes). */
 RL_EXPORT RLStringRef RLStringCreateWithFormat(RLAllocatorRef allocator, RLDictionaryRef formatOptions,
                                                RLStringRef format, ...);
 

@@ -47,18 +47,22 @@ static void format_step(void)
     static const char *const integers[] = {"d", "i", "u", "x", "X", "o", "hd", "hhu", "hhx"};
     static const char *const longs[] = {"ld", "lu", "llx", "lld", "zd", "jd", "td", "qd"};
     static const char *const reals[] = {"f", "e", "g", "G", "E", "a"};
+    static const char *const texts[] = {"", "text", "é", "日x", "\xFF", "\xEF\xBB\xBFmarked"};
+    static const UniChar units[][4] = {{0}, {'a', 'b', 0}, {0xE9, 0x20AC, 'c', 0}};
     char format[40];
     CFStringRef result = NULL, object = NULL;
-    unsigned kind = pick(6);
+    unsigned kind = pick(7);
     const char *conversion = kind == 0   ? integers[pick(9)]
                              : kind == 1 ? longs[pick(8)]
                              : kind == 2 ? reals[pick(6)]
                              : kind == 3 ? "s"
                              : kind == 4 ? "c"
+                             : kind == 5 ? "S"
                                          : "@";
     const char *flag = kind < 3 ? flags[pick(6)] : flags[pick(2)];
-    const char *width = kind == 5 ? "" : widths[pick(4)], *precision = kind > 3 ? "" : precisions[pick(4)];
-    snprintf(format, sizeof format, "<%%%s%s%s%s>%%%%", kind == 5 ? "" : flag, width, precision, conversion);
+    const char *width = kind == 6 ? "" : widths[pick(4)];
+    const char *precision = kind == 4 || kind == 6 ? "" : precisions[pick(4)];
+    snprintf(format, sizeof format, "<%%%s%s%s%s>%%%%", kind == 6 ? "" : flag, width, precision, conversion);
     CFStringRef pattern = CFStringCreateWithCString(NULL, format, kCFStringEncodingUTF8);
     long long bits = (long long)pick_bits();
     if (kind == 0)
@@ -68,9 +72,11 @@ static void format_step(void)
     else if (kind == 2)
         result = CFStringCreateWithFormat(NULL, NULL, pattern, pick_double());
     else if (kind == 3)
-        result = CFStringCreateWithFormat(NULL, NULL, pattern, pick(2) ? "text" : "");
+        result = CFStringCreateWithFormat(NULL, NULL, pattern, texts[pick(6)]);
     else if (kind == 4)
-        result = CFStringCreateWithFormat(NULL, NULL, pattern, 'a' + (int)pick(26));
+        result = CFStringCreateWithFormat(NULL, NULL, pattern, (pick(2) ? ' ' : 0xA0) + (int)pick(94));
+    else if (kind == 5)
+        result = CFStringCreateWithFormat(NULL, NULL, pattern, units[pick(3)]);
     else
         result = CFStringCreateWithFormat(NULL, NULL, pattern, object = make_string());
     char buffer[600] = "NULL";
