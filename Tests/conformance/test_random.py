@@ -21,6 +21,7 @@ PROGRAMS = {
                             "HandledSource]", " [run")),
     "sleeps": (100, (" t0 t1", " t3 o80 Stopped]", "TimedOut]", "HandledSource]", " s", "! t")),
     "several-sockets": (20, (" 0:1(", " 1:3(", " 2:1(", " 3:2", " 0:8")),
+    "memberships": (400, (" in0@1.0", " out2@0", " s1", " t0", " o2:1", "HandledSource", "TimedOut", "Finished", " +1", " -1", " 011:", " 1t0")),
     "sockets": (400, (" READ", " DATA(1)", " DATA(0)", " ACCEPT", " CONNECT()", " CONNECT(ECONNRESET)", " CONNECT(ECONNREFUSED)",
                       " WRITE", " reset", " client", "kind 2", "kind 5")),
     "values": (2000, ("equal 1", "cmp -1", "pre 1", "suf 1", "é", "<+")),
