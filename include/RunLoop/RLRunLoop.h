@@ -85,7 +85,8 @@
  *  16. After a pass in which a source performed the loop checks again before it sleeps. CF may miss a signal here.
  *  17. RLAutorelease() releases at the end of the pass, as CFAutorelease does on a Mac. CF on Linux never releases.
  *  18. Sockets of different order take turns in runs that return after one source. CF serves the lowest order.
- *  19. A run does not wait for a timer that was invalidated before. CF wakes at its date, and makes a pass. */
+ *  19. A run does not wait for a timer that was invalidated before. CF wakes at its date, and makes a pass.
+ *  20. A timer or observer that has left its modes, but not the common items, stays in its loop. CF forgets it. */
 #ifndef RUNLOOP_RLRUNLOOP_H
 #define RUNLOOP_RLRUNLOOP_H
 #include <RunLoop/RLArray.h>

@@ -1,7 +1,6 @@
 /* memberships.c - random adds, removals, signals and runs of sources, timers and observers in the modes of two loops,
  * one of which does not run. Prints which loop contains what in which mode after each step, and every callback, sorted
- * where CoreFoundation has no order. Left out is a timer or observer that leaves all its modes but stays one of the
- * common items: CoreFoundation then forgets its loop. */
+ * where CoreFoundation has no order. Left out is what difference 20 is about. */
 #include "random.h"
 
 enum { STEPS = 40, ITEMS = 3, LOOPS = 2, MODES = 4, COMMONS = MODES - 1, MOST = 80 };
@@ -123,7 +122,7 @@ static void print_state(void)
 
 static void invalidate(int i)
 {
-    /* An item that is only one of the common items stays one in CoreFoundation. */
+    /* Difference 20: in CoreFoundation, an item that is only one of the common items stays one. */
     for (int loop = 0; loop < LOOPS; loop++)
         if (CFRunLoopContainsSource(loops[loop], sources[i], modes[COMMONS]))
             return;
