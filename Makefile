@@ -72,7 +72,7 @@ $(OBJ)/flopen.o: $(LIBBSD)
 	$(AR) p $< flopen.o > $@.new
 	mv $@.new $@
 
-OBJECTS := $(addprefix $(OBJ)/,core.o CLinux.o Races.o Unwind.o Constants.o Format.o flopen.o)
+OBJECTS := $(addprefix $(OBJ)/,core.o CLinux.o Closing.o Races.o Unwind.o Constants.o Format.o flopen.o)
 
 # nodelete: threads that exit after a dlclose() would call into unmapped memory. No start files: there are no
 # constructors. Code and read-only data are one segment, which is less work for the loader. The order of the functions

@@ -83,7 +83,7 @@ static UNUSED int plain_socket(void) { return plain_socket_to(""); }
 static UNUSED void throw_packet(int fd, const void *bytes, size_t size, const int *passed, int count)
 {
     struct iovec part = {(void *)(uintptr_t)bytes, size};
-    char control[CMSG_SPACE(4 * sizeof(int))] = {0};
+    char control[CMSG_SPACE(253 * sizeof(int))] = {0};
     struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
     if (count > 0) {
         message.msg_control = control;

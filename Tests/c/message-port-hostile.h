@@ -30,6 +30,14 @@ static UNUSED void begin(void)
     serve_peers(echo);
 }
 
+/* Attacks come from a peer of the same user, and from one of another user that is let in. */
+static UNUSED void begin_with_peer(int user, RLMessagePortCallBack callout)
+{
+    use_own_directory();
+    peer_user = user ? OTHER_USER : 0;
+    serve_peers(callout);
+}
+
 static UNUSED void finish(void)
 {
     end_server(&server);

@@ -1,70 +1,18 @@
 /* Checks attacks by which a hostile peer would make the other end wait, through what it passes or holds, or take up its memory.
  * Each test checks that honest clients are served meanwhile. */
 #include "message-port-hostile-ring.h"
+#include "message-port-lingering.h"
 #include <limits.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <linux/userfaultfd.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sched.h>
-#include <stddef.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* The seconds that an attack would last if it succeeded, and a limit far below that. */
-enum { HOLD = 60, SOON = 10 };
-
-/* Attacks come from a peer of the same user, and from one of another user that is let in. */
-static void begin_with_peer(int user, RLMessagePortCallBack callout)
-{
-    use_own_directory();
-    peer_user = user ? OTHER_USER : 0;
-    serve_peers(callout);
-}
+/* A limit in seconds, far below the time that an attack would last if it succeeded. */
+enum { SOON = 10 };
 
 /* ---- descriptors whose close waits ---- */
-
-static int lingering_peer;
-
-/* Returns a TCP socket with data that its peer does not read: the last close() of it waits for HOLD seconds. */
-static int lingering_socket(void)
-{
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    socklen_t size = sizeof address;
-    struct linger linger = {1, HOLD};
-    static char bytes[65536];
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    require(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0);
-    require(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
-    require(connect(fd, (struct sockaddr *)&address, size) == 0);
-    lingering_peer = accept(listener, NULL, NULL);
-    close(listener);
-    require(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger) == 0);
-    while (send(fd, bytes, sizeof bytes, MSG_DONTWAIT) > 0) {}
-    return fd;
-}
-
-/* Makes the kernel look older than Linux 6.16, the first that can refuse descriptors. Returns false if there are no filters, as
- * under qemu. */
-static bool forbid_refusal(void)
-{
-    enum { SO_PASSRIGHTS_NUMBER = 83 };
-    struct sock_filter filter[] = {
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_setsockopt, 0, 3),
-        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[2])),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SO_PASSRIGHTS_NUMBER, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOPROTOOPT),
-        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
-    };
-    struct sock_fprog program = {sizeof filter / sizeof *filter, filter};
-    require(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
-    bool is_set = prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-    require(is_set || errno == EINVAL);
-    return is_set;
-}
 
 enum { IN_A_REQUEST, IN_MANY, UNREAD, NEVER_ACCEPTED, WAYS };
 

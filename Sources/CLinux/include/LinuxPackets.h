@@ -92,45 +92,23 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
 static const int linux_passed_several = -2; /* Several, which are being closed. */
 static const int linux_passed_refused = -3; /* One for which this process has no number left. */
 
-struct linux_closing {
-    int count;
-    int fds[];
-};
+/* Closes descriptors on a separate thread. `sender` is not 0 if that process has passed them. At most eight threads of the
+   process do this: if none is free, or none can be created, the descriptors stay open until one is. Without memory they
+   stay open. Any thread. Closing.c. */
+void linux_close_apart(const int *fds, int count, uint64_t sender);
 
-static __attribute__((unused)) void *linux_close_all(void *closing)
+/* Whether descriptors that `sender` has passed are still open, because closing them waits. One load if no process
+   has passed any. Any thread. */
+extern int linux_closes_passed;
+int linux_finds_passed(uint64_t sender);
+static inline int linux_is_closing(uint64_t sender)
 {
-    struct linux_closing *these = closing;
-    for (int index = 0; index < these->count; index++)
-        syscall(SYS_close, these->fds[index]);
-    free(these);
-    return NULL;
+    return __atomic_load_n(&linux_closes_passed, __ATOMIC_RELAXED) && linux_finds_passed(sender);
 }
 
-/* Closes descriptors from other processes on a separate thread: closing can wait, for a file system, for a socket that
-   lingers, or for anything behind FUSE. If no thread can be created, the descriptors stay open. */
-static __attribute__((noinline, unused)) void linux_close_apart(const int *fds, int count)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    pthread_t thread;
-    struct linux_closing *these = malloc(sizeof *these + (size_t)count * sizeof(int));
-    if (these == NULL || pthread_attr_init(&attributes) != 0)
-        goto failed;
-    these->count = count;
-    memcpy(these->fds, fds, (size_t)count * sizeof(int));
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, 128 * 1024);
-    /* The program's signals are for its own threads. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&thread, &attributes, linux_close_all, these);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    if (error == 0)
-        return;
-failed:
-    free(these);
-}
+/* Around fork(), which copies the list of what is being closed, but no thread. */
+void linux_lock_closings(void);
+void linux_unlock_closings(int in_child);
 
 /* Whether there is a packet, which stays in the socket. */
 static inline int linux_peek_packet(int fd, void *byte)
@@ -150,7 +128,7 @@ static inline int linux_refuse_passed(int fd, int refuses)
 }
 
 /* Sets `*passed` if a descriptor was received with a packet: to that descriptor, or to one of the constants above. */
-static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *message, int *passed)
+static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *message, int *passed, uint64_t sender)
 {
     int count = 0, fds[LINUX_PASSED_LIMIT];
     for (struct cmsghdr *item = CMSG_FIRSTHDR(message); item != NULL; item = CMSG_NXTHDR(message, item)) {
@@ -164,15 +142,15 @@ static __attribute__((noinline, unused)) void linux_take_passed(struct msghdr *m
     if (count + truncated == 1) {
         *passed = truncated ? linux_passed_refused : fds[0];
     } else if (count > 0) {
-        linux_close_apart(fds, count);
+        linux_close_apart(fds, count, sender);
         *passed = linux_passed_several;
     }
 }
 
 /* Receives one packet into one buffer, or into two if `body` has room. Returns the true size, even if the packet was
-   truncated. `passed` is not NULL if the packet may carry descriptors; it receives -1 if there were none. */
+   truncated. `passed` is not NULL if the packet may carry descriptors of `sender`; it receives -1 if there were none. */
 static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize, void *body, size_t bodySize,
-                                        int *passed)
+                                        int *passed, uint64_t sender)
 {
     int flags = MSG_DONTWAIT | MSG_CMSG_CLOEXEC | MSG_TRUNC;
     if (passed == NULL && bodySize == 0)
@@ -190,7 +168,7 @@ static inline long linux_receive_packet(int fd, void *buffer, size_t bufferSize,
         *passed = -1;
     long size = syscall(SYS_recvmsg, fd, &message, flags);
     if (passed && size >= 0 && (message.msg_controllen != 0 || message.msg_flags & MSG_CTRUNC))
-        linux_take_passed(&message, passed);
+        linux_take_passed(&message, passed, sender);
     return size;
 }
 

@@ -119,7 +119,8 @@ extension ConnectionPointer {
         case full
         /// The peer has closed the connection.
         case closed
-        /// The peer has violated the protocol.
+        /// The peer has violated the protocol. Or it has passed descriptors by another connection, which are still being closed: then nothing
+        /// is read that might bring more of them.
         case violation
     }
 
@@ -135,7 +136,7 @@ extension ConnectionPointer {
             pointee.mutex.unlock()
             if passed >= 0 {
                 // Either a descriptor that the peer must not send, or the file of a ring, which has been mapped.
-                if progress == .violation { PacketSocket.closeApart(passed) } else { Descriptor.close(passed) }
+                if progress == .violation { PacketSocket.closeApart(passed, from: sender) } else { Descriptor.close(passed) }
             }
             if progress != .part || reception.budget <= 0 { return progress }
             let frame = reception.packet.frame
@@ -150,6 +151,8 @@ extension ConnectionPointer {
     private func takeNext(_ buffer: UnsafeMutableRawPointer, _ passed: inout Int32, _ reception: inout Reception) -> Progress {
         var room: UnsafeMutableRawBufferPointer?
         var size = Frame.headSize
+        let sender = pointee.acceptsDescriptors ? self.sender : nil
+        if let sender, PacketSocket.isClosing(from: sender) { return .violation }
         if pointee.incoming.isUnderWay {
             if has(.waitsForMemory) || !pointee.incoming.makeRoom() { return .full }
             room = pointee.incoming.room
@@ -157,7 +160,7 @@ extension ConnectionPointer {
             if pointee.role == .server && pointee.ring.isOpen, let progress = takeFromRing(buffer, &reception) { return progress }
             size += Frame.inlineLimit
         }
-        let received = PacketSocket.receive(pointee.fd, buffer, size, room, acceptsDescriptors: pointee.acceptsDescriptors)
+        let received = PacketSocket.receive(pointee.fd, buffer, size, room, acceptingDescriptorsFrom: sender)
         passed = received.passed
         guard received.kind == .packet else { return received.kind == .end ? .closed : .nothing }
         let head = buffer.load(as: Frame.Head.self)
@@ -191,6 +194,9 @@ extension ConnectionPointer {
         if isAhead { return pointee.isOpen && !has(.isFull) }
         return pointee.isOpen && !has([.isFull, .hasAhead, .receivesAhead]) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
+
+    /// Who passes descriptors to this end, for `PacketSocket`. As in `PeerPointer.join`, all processes of another user are one peer.
+    private var sender: UInt64 { pointee.credentials.sender(asUser: pointee.credentials.user != pointee.port.pointee.user) }
 
     /// What this end of the connection may receive, for `Frame.parse`. The caller holds the mutex.
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }

@@ -123,8 +123,10 @@ extension ConnectionPointer {
         let (port, remote) = (pointee.port, pointee.remote)
         port.locked {
             // Closed while the connection is still listed: a child of fork() closes the descriptors of all listed connections.
-            if pointee.fd >= 0 {
-                PacketSocket.close(pointee.fd, isListener: pointee.role == .listener, acceptsDescriptors: pointee.acceptsDescriptors)
+            if pointee.fd >= 0 && pointee.role == .listener {
+                PacketSocket.closeListener(pointee.fd)
+            } else if pointee.fd >= 0 {
+                PacketSocket.close(pointee.fd, acceptsDescriptors: pointee.acceptsDescriptors)
             }
             _ = unlink(from: &port.pointee.connections)
         }

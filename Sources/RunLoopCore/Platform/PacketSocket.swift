@@ -8,6 +8,9 @@ enum PacketSocket {
         var process: Int32
         var user: UInt32
         var group: UInt32
+
+        /// A number for `closeApart` and `receive` that stands for the process or, `asUser`, for all processes of its user. Never 0.
+        func sender(asUser: Bool) -> UInt64 { ~(UInt64(user) << 32 | (asUser ? 0 : UInt64(UInt32(bitPattern: process)))) }
     }
 
     /// The outcome of sending a packet.
@@ -45,23 +48,42 @@ enum PacketSocket {
     /// Ends a connection and closes its socket. With `acceptsDescriptors`, packets that have not been received may contain descriptors. The
     /// kernel would close them together with the socket, which can block, so the socket is then closed on a separate thread.
     @inline(never)
-    static func close(_ fd: Int32, isListener: Bool = false, acceptsDescriptors: Bool = false) {
+    static func close(_ fd: Int32, acceptsDescriptors: Bool = false) {
         if acceptsDescriptors || cannotRefuseDescriptors {
             shutDown(fd)
             var byte: UInt8 = 0
-            // Clients that a listener has not accepted may have sent packets, too. Peeking at a packet without room for descriptors leaves
-            // them in it.
-            if isListener || preservingSystemError({ linux_peek_packet(fd, &byte) }) != 0 { return closeApart(fd) }
+            // Peeking at a packet without room for descriptors leaves them in it.
+            if preservingSystemError({ linux_peek_packet(fd, &byte) }) != 0 { return closeApart(fd) }
         }
         Descriptor.close(fd)
     }
 
-    /// Closes a descriptor that another process has passed, on a separate thread.
-    @inline(never)
-    static func closeApart(_ fd: Int32) {
-        var fd = fd
-        preservingSystemError { linux_close_apart(&fd, 1) }
+    /// Closes a listener, and the sockets of clients that it has not accepted: these may have sent packets, too.
+    static func closeListener(_ fd: Int32) {
+        if !cannotRefuseDescriptors { return Descriptor.close(fd) }
+        shutDown(fd)
+        preservingSystemError {
+            while let client = try? accept(fd) { close(client) }
+            // Otherwise there is no descriptor for the next client.
+            if systemError == EAGAIN { Descriptor.close(fd) } else { closeApart(fd) }
+        }
     }
+
+    /// Closes a descriptor on a separate thread. `sender` stands for the process that has passed it; 0 for a socket of this process.
+    @inline(never)
+    static func closeApart(_ fd: Int32, from sender: UInt64 = 0) {
+        var fd = fd
+        preservingSystemError { linux_close_apart(&fd, 1, sender) }
+    }
+
+    /// Whether descriptors that `sender` has passed are still open, because closing them waits. One load, unless there are such senders.
+    static func isClosing(from sender: UInt64) -> Bool { linux_is_closing(sender) != 0 }
+
+    /// Before fork(): keeps other threads from changing the list of what is to be closed.
+    static func lockClosings() { linux_lock_closings() }
+
+    /// After fork(). In the child, no thread closes what is in the list until something is added to it.
+    static func unlockClosings(inChild: Bool) { linux_unlock_closings(inChild ? 1 : 0) }
 
     /// Listens at `path` and returns the listening socket. Four system calls.
     static func listen(_ path: UnsafePointer<CChar>) throws(SystemError) -> Int32 {
@@ -89,8 +111,7 @@ enum PacketSocket {
         return peer
     }
 
-    /// This process's ID, as other processes see it.
-    static var ownProcess: Int32 { linux_process() }
+    /// This process, as other processes see it.
     static var own: Credentials { Credentials(process: linux_process(), user: linux_user(), group: linux_group()) }
 
     /// Sends one packet, in two parts if `body` is not empty, with a descriptor unless `passing` is -1. One system call, repeated if a
@@ -138,18 +159,19 @@ enum PacketSocket {
     }
 
     /// Receives the next packet, if there is one. Data that fits neither into `buffer` nor into `body`, which is filled after it, is lost.
-    /// With `acceptsDescriptors`, the packet may carry descriptors. One system call, repeated after EINTR or ECONNRESET.
+    /// The packet may carry descriptors only if `sender` is not nil. One system call, repeated after EINTR or ECONNRESET.
     static func receive(
-        _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, _ body: UnsafeMutableRawBufferPointer?, acceptsDescriptors: Bool
+        _ fd: Int32, _ buffer: UnsafeMutableRawPointer, _ bufferSize: Int, _ body: UnsafeMutableRawBufferPointer?,
+        acceptingDescriptorsFrom sender: UInt64?
     ) -> Received {
         let saved = systemError
         while true {
             var passed: Int32 = -1
             let bodySize = body?.count ?? 0
             let size =
-                acceptsDescriptors
-                ? linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, &passed)
-                : linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, nil)
+                if let sender {
+                    linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, &passed, sender)
+                } else { linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, nil, 0) }
             if size >= 0 { return Received(kind: size > 0 ? .packet : .end, size: size, passed: passed) }
             let error = systemError
             systemError = saved

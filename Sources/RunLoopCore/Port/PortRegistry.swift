@@ -60,11 +60,13 @@ enum PortRegistry {
         namesMutex.lock()
         mutex.lock()
         forEach(.lock)
+        PacketSocket.lockClosings()
     }
 
     /// Releases the locks that `beforeFork` has taken, in parent and child.
     @inline(never)
-    private static func afterFork() {
+    private static func afterFork(inChild: Bool = false) {
+        PacketSocket.unlockClosings(inChild: inChild)
         forEach(.unlock)
         mutex.unlock()
         namesMutex.unlock()
@@ -72,7 +74,7 @@ enum PortRegistry {
     }
 
     private static func afterForkInChild() {
-        afterFork()
+        afterFork(inChild: true)
         forEach(.reset)
         forEach(.end)
     }

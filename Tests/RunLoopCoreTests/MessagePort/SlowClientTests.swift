@@ -37,7 +37,7 @@ private final class ServerEnd {
     /// Returns the ID and the size of the next packet received; nil if there is none.
     func receive() -> (id: UInt32, length: Int)? {
         var packet = [UInt8](repeating: 0, count: Frame.headSize + Frame.pieceLimit)
-        let received = PacketSocket.receive(peer, &packet, packet.count, nil, acceptsDescriptors: false)
+        let received = PacketSocket.receive(peer, &packet, packet.count, nil, acceptingDescriptorsFrom: nil)
         if received.kind != .packet { return nil }
         return (packet.withUnsafeBytes { $0.load(as: Frame.Head.self).4 }, received.size - Frame.headSize)
     }
