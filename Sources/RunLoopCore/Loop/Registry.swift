@@ -119,7 +119,7 @@ enum Registry {
 
     // MARK: fork
 
-    /// Acquires `mutex` and the locks of all loops, the notification observers, the interned strings and the list of slabs, on the forking
+    /// Acquires `mutex` and the locks of all loops, the notification observers, the interned strings and the slabs, on the forking
     /// thread, so that the child finds what they guard in a consistent state. Ports, sockets and `Misuse` have handlers of their own.
     private static func beforeFork() {
         mutex.lock()
@@ -157,7 +157,7 @@ enum Registry {
         return nil
     }
 
-    /// Repairs the loops and slabs in the child, in which only the forking thread exists, and unlocks what `beforeFork` has locked. That
+    /// Repairs the loops in the child, in which only the forking thread exists, and unlocks what `beforeFork` has locked. That
     /// thread's loop, if it has one, continues as the main loop; those of other threads are abandoned.
     private static func afterForkInChild() {
         Membarrier.registerAfterFork()
@@ -177,7 +177,6 @@ enum Registry {
         }
         main = survivor
         forkerIsMain = survivor != nil
-        SlabList.resetSlabsAfterFork()
         afterFork()
     }
 }

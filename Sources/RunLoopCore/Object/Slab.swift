@@ -4,12 +4,14 @@ import Synchronization
 /// Memory for one type of object of which there are many. The memory is never used for another type and never unmapped. So a late access to
 /// a destroyed object reads memory of its own type, with the tag 0.
 ///
-/// Each thread allocates from its own cache, without a lock. Caches exchange magazines, which are lists of free addresses, with the slab.
-/// The addresses are stored in the magazines rather than in the free memory, so that allocating does not wait for a cache miss on that
-/// memory.
+/// Each thread allocates from its own cache, without a lock. A cache stores the addresses of a few hundred free objects. What is above that
+/// it gives to the slab, and when it has none left, it takes some from there (`FreeMap`). No list goes through the free memory itself, so
+/// allocating does not wait for a cache miss on that memory.
 struct Slab: ~Copyable {
-    /// The number of addresses in a full magazine.
-    static var magazineSize: Int { 256 }
+    /// A cache has room for 512 addresses at first and for 2 048 at most. When it is full, it gives this many to the slab. An empty one takes
+    /// about as many from there.
+    private static var portion: Int { 256 }
+    private static var mostCached: Int { 2048 }
     /// The size of a thread's first chunk, in bytes. Most threads have few objects, so the first chunk is small, and each chunk is twice as
     /// large as the one before. Only a thread that needs more than `mostInSmallPages` objects (half a megabyte of timers, more than a
     /// megabyte of sources) gets chunks of one huge page, since the kernel allocates all of a huge page when its first byte is used.
@@ -18,18 +20,14 @@ struct Slab: ~Copyable {
     /// Each allocation prefetches the memory that the thread will allocate this many allocations later.
     private static var ahead: Int { 16 }
 
-    /// Free addresses on their way from one thread's cache to another's.
-    private struct Magazine: ~Copyable {
-        var next: UnsafeMutablePointer<Magazine>?
-        var count: Int
-        // The addresses follow.
-    }
-
     private let size: Int
     private let isZeroAtFirst: Bool
+    /// Guards `freeMap` and what it points to, and `freeCount`.
     private let mutex = Mutex()
-    /// The address of the first magazine. Guarded by `mutex`; atomic, so that a thread can see without the mutex that there is none.
-    private let magazines = Atomic<UInt>(0)
+    /// The address of a `FreeMap`, the free memory that no cache has; 0 until there is some.
+    private let freeMap = Atomic<UInt>(0)
+    /// The number of objects in the map. Atomic, so that a thread can see without the mutex that there are none.
+    private let freeCount = Atomic<Int>(0)
     /// Where each thread has its cache of this slab: the offset in `SlabCaches`, in bytes; 0 until the first allocation. Written under the
     /// mutex of `SlabList`; read by any thread.
     private let offsetOfCache = Atomic<Int>(0)
@@ -56,9 +54,11 @@ struct Slab: ~Copyable {
         offsetOfCache.store(offset, ordering: .releasing)
     }
 
-    /// In the child of fork(): unlocks the mutex, which may have been locked by a thread that does not exist here. The list of magazines is
-    /// intact, since each change of it is one store.
-    func resetAfterFork() { mutex.reset() }
+    /// Locks the slab before fork(), so that the child finds its map in a consistent state.
+    func lockBeforeFork() { mutex.lock() }
+
+    /// Unlocks the slab after fork(), in parent and child.
+    func unlockAfterFork() { mutex.unlock() }
 
     /// One thread's share of a slab. That thread only.
     struct Cache: ~Copyable {
@@ -131,7 +131,7 @@ struct Slab: ~Copyable {
     /// Moves all free addresses of a cache to the slab when its thread ends. The rest of the last chunk stays in the cache, whose next
     /// owner will use it.
     func trim(_ cache: inout Cache) {
-        while cache.top != cache.free { giveTop(&cache, min(Int(cache.top - cache.free) / Self.addressSize, Self.magazineSize)) }
+        if cache.top != cache.free { giveTop(&cache, Int(cache.top - cache.free) / Self.addressSize) }
     }
 
     /// Moves the last `count` free addresses of a cache to the slab.
@@ -147,13 +147,13 @@ struct Slab: ~Copyable {
         UnsafeMutablePointer(bitPattern: address).unsafelyUnwrapped
     }
 
-    /// Fills an empty cache from a magazine or with a new chunk, and allocates from it. Returns nil if out of memory.
+    /// Fills an empty cache from the slab or with a new chunk, and allocates from it. Returns nil if out of memory.
     private func allocateSlow(_ cache: inout Cache) -> UnsafeMutableRawPointer? {
         if !take(&cache) {
             let doubled = Self.firstChunk << cache.doublings
             let chunk = doubled <= size * Self.mostInSmallPages ? doubled : Memory.hugePage
             if chunk == doubled { cache.doublings += 1 }
-            cache.fresh = isZeroAtFirst ? Memory.allocateZero(chunk) : Memory.allocate(chunk)
+            cache.fresh = Memory.allocate(chunk, isZero: isZeroAtFirst)
             if cache.fresh == nil { return nil }
             cache.freshCount = chunk / size
         }
@@ -164,49 +164,53 @@ struct Slab: ~Copyable {
     @inline(never)
     private func deallocateSlow(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         memory.storeBytes(of: 0, as: UInt32.self)
-        guard prepare(&cache) else { return }
-        if cache.top == cache.limit { giveTop(&cache, Self.magazineSize) }
+        if !growStack(&cache) {
+            if cache.free == 0 { return }
+            giveTop(&cache, Self.portion)
+        }
         _ = deallocateCached(memory, &cache)
     }
 
-    /// Gives the cache its stack for the addresses of free objects, unless it has one. Returns false if out of memory.
-    private func prepare(_ cache: inout Cache) -> Bool {
-        if cache.free == 0, let memory = calloc(Self.ahead + 2 * Self.magazineSize, Self.addressSize) {
-            let free = UInt(bitPattern: memory)
-            (cache.free, cache.top, cache.limit) = (free, free, free + UInt(2 * Self.magazineSize * Self.addressSize))
-        }
-        return cache.free != 0
-    }
-
-    /// Fills an empty cache from a magazine. Returns false if there is no magazine, or if out of memory. May miss a magazine that another
-    /// thread adds at this moment.
-    private func take(_ cache: inout Cache) -> Bool {
-        if magazines.load(ordering: .relaxed) == 0 { return false }
-        guard prepare(&cache) else { return false }
-        mutex.lock()
-        guard let magazine = UnsafeMutablePointer<Magazine>(bitPattern: magazines.load(ordering: .relaxed)) else {
-            mutex.unlock()
-            return false
-        }
-        magazines.store(UInt(bitPattern: magazine.pointee.next), ordering: .relaxed)
-        mutex.unlock()
-        let count = magazine.pointee.count
-        memcpy(Self.words(cache.free) + Self.ahead, magazine + 1, count * Self.addressSize)
-        cache.top = cache.free + UInt(count * Self.addressSize)
-        free(magazine)
+    /// Gives the cache a stack for the addresses of free objects, or doubles the one that it has. Returns false if it is as large as it may
+    /// be, or if out of memory.
+    private func growStack(_ cache: inout Cache) -> Bool {
+        let (room, used) = (Int(cache.limit - cache.free), cache.top - cache.free)
+        if room == Self.mostCached * Self.addressSize { return false }
+        let (ahead, newRoom) = (Self.ahead * Self.addressSize, max(2 * room, 2 * Self.portion * Self.addressSize))
+        guard let memory = realloc(UnsafeMutableRawPointer(bitPattern: cache.free), ahead + newRoom) else { return false }
+        if cache.free == 0 { memset(memory, 0, ahead) }
+        let free = UInt(bitPattern: memory)
+        (cache.free, cache.top, cache.limit) = (free, free + used, free + UInt(newRoom))
         return true
     }
 
-    /// Adds a magazine with these addresses to the slab. If memory runs out, they are lost.
-    private func give(_ addresses: UnsafePointer<UnsafeMutableRawPointer>, _ count: Int) {
-        let bytes = count * Self.addressSize
-        guard let memory = malloc(MemoryLayout<Magazine>.stride + bytes) else { return }
-        let magazine = memory.bindMemory(to: Magazine.self, capacity: 1)
-        magazine.initialize(to: Magazine(next: nil, count: count))
-        memcpy(magazine + 1, addresses, bytes)
+    /// Fills an empty cache with free memory from the slab. Returns false if there is none, or if out of memory. May miss memory that
+    /// another thread gives at this moment.
+    private func take(_ cache: inout Cache) -> Bool {
+        if freeCount.load(ordering: .relaxed) == 0 { return false }
+        if cache.free == 0 && !growStack(&cache) { return false }
         mutex.lock()
-        magazine.pointee.next = UnsafeMutablePointer(bitPattern: magazines.load(ordering: .relaxed))
-        magazines.store(UInt(bitPattern: magazine), ordering: .relaxed)
+        let known = freeCount.load(ordering: .relaxed)
+        var count = 0
+        if known > 0, let map = UnsafeMutablePointer<FreeMap>(bitPattern: freeMap.load(ordering: .relaxed)) {
+            count = map.pointee.take(Self.portion, to: Self.words(cache.free) + Self.ahead)
+            freeCount.store(known - count, ordering: .relaxed)
+        }
+        mutex.unlock()
+        cache.top = cache.free + UInt(count * Self.addressSize)
+        return count > 0
+    }
+
+    /// Adds free memory to the slab. If memory for the map runs out, it is lost.
+    private func give(_ addresses: UnsafePointer<UnsafeMutableRawPointer>, _ count: Int) {
+        mutex.lock()
+        if freeMap.load(ordering: .relaxed) == 0 {
+            freeMap.store(UInt(bitPattern: FreeMap.create(size: size)), ordering: .relaxed)
+        }
+        if let map = UnsafeMutablePointer<FreeMap>(bitPattern: freeMap.load(ordering: .relaxed)) {
+            let added = map.pointee.insert(addresses, count)
+            freeCount.store(freeCount.load(ordering: .relaxed) + added, ordering: .relaxed)
+        }
         mutex.unlock()
     }
 }

@@ -43,14 +43,17 @@ enum SlabList {
         }
     }
 
-    /// Locks the list before fork(), so that no slab is being added meanwhile.
-    static func lockBeforeFork() { mutex.lock() }
+    /// Locks the list and all slabs before fork(), so that the child finds them in a consistent state.
+    static func lockBeforeFork() {
+        mutex.lock()
+        forEach { $0.pointee.lockBeforeFork() }
+    }
 
-    /// Unlocks the list after fork(), in parent and child.
-    static func unlockAfterFork() { mutex.unlock() }
-
-    /// In the child of fork(): unlocks the slabs' own mutexes, which are not locked before fork().
-    static func resetSlabsAfterFork() { forEach { $0.pointee.resetAfterFork() } }
+    /// Unlocks the list and all slabs after fork(), in parent and child.
+    static func unlockAfterFork() {
+        forEach { $0.pointee.unlockAfterFork() }
+        mutex.unlock()
+    }
 }
 
 extension ThreadContextPointer {

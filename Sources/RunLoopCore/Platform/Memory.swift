@@ -6,18 +6,19 @@ enum Memory {
     /// The size of a huge page: a block of this size can be mapped by one page-table entry.
     static let hugePage = 2 * 1024 * 1024
 
-    /// The newest block of `allocateZero`; each block begins with the address of the previous one. epoll identifies sources by a number
-    /// computed from their address, so without this list leak checkers would report their memory as lost.
+    /// The newest block of `allocate`; each block begins with the address of the previous one. Without this list, leak checkers would report
+    /// memory as lost whose address is stored nowhere else: free memory is known by a bit, and sources in epoll by a number.
     private static let blocks = Atomic<UInt>(0)
 
-    /// Returns zeroed memory that is never freed, aligned as by `allocate`; nil if out of memory. Memory fresh from the kernel is already
-    /// zero and is not touched. Any thread.
-    static func allocateZero(_ size: Int) -> UnsafeMutableRawPointer? {
+    /// Returns memory that is never freed, zeroed if `isZero`, otherwise uninitialized; nil if out of memory. It is aligned to a huge page
+    /// if it is at least that large, otherwise to a cache line. Memory fresh from the kernel is already zero and is not touched. Any thread.
+    static func allocate(_ size: Int, isZero: Bool) -> UnsafeMutableRawPointer? {
         let alignment = size < hugePage ? 64 : hugePage
-        guard let memory = calloc(1, size + alignment) else { return nil }
+        guard let memory = isZero ? calloc(1, size + alignment) : malloc(size + alignment) else { return nil }
         // malloc aligns to 16 bytes, so at least that many are left in front of `aligned`, for the link of `blocks`.
         let aligned = memory + (alignment - Int(bitPattern: memory) & (alignment - 1))
         remember(memory)
+        // Without huge pages, random access to a million objects misses the TLB at every step. The kernel may ignore the advice.
         if size >= hugePage { preservingSystemError { linux_wish_huge_pages(aligned, size) } }
         return aligned
     }
@@ -61,15 +62,5 @@ enum Memory {
             block.storeBytes(of: last, as: UInt.self)
             (isDone, last) = blocks.compareExchange(expected: last, desired: UInt(bitPattern: block), ordering: .acquiringAndReleasing)
         }
-    }
-
-    /// Returns uninitialized memory, aligned to a huge page if it is at least that large, otherwise to a cache line; nil if out of memory.
-    /// Any thread.
-    static func allocate(_ size: Int) -> UnsafeMutableRawPointer? {
-        if size < hugePage { return aligned_alloc(64, size) }
-        // Without huge pages, random access to a million objects misses the TLB at every step. The kernel may ignore the advice.
-        guard let memory = aligned_alloc(hugePage, size) else { return nil }
-        preservingSystemError { linux_wish_huge_pages(memory, size) }
-        return memory
     }
 }

@@ -23,7 +23,7 @@ import Testing
     @Test(arguments: [(1, 64), (2, 64), (3, 24), (4, 104)] as [(UInt64, Int)])
     func randomUse(seed: UInt64, size: Int) {
         let slab = Pinned(Slab(size: size))
-        let problem = use(slab.pointer, seed: seed, size: size, steps: scaled(40_000))
+        let problem = use(slab.pointer, seed: seed, size: size, steps: scaled(80_000))
         #expect(problem == nil)
     }
 
@@ -33,7 +33,8 @@ import Testing
         var alive: [Stamped] = []
         var addresses = Set<UnsafeMutableRawPointer>()
         for step in 0..<steps {
-            let isGrowing = step / 4_000 % 2 == 0
+            // At its peak, more objects than a cache has room for.
+            let isGrowing = step / 10_000 % 2 == 0
             if random.chance(isGrowing ? 70 : 30) {
                 guard let memory = slab.pointee.allocate(&cache) else { return "step \(step): out of memory" }
                 if UInt(bitPattern: memory) % 8 != 0 { return "step \(step): not aligned" }
@@ -99,7 +100,22 @@ import Testing
         #expect(first == second)
     }
 
-    /// A thread that exits leaves its memory to the others: whole magazines, so here all of it.
+    /// Whatever the order in which objects are freed, the slab hands out their memory in the order of the addresses.
+    @Test func memoryIsHandedOutInOrder() {
+        let slab = Pinned(Slab(size: 64))
+        var cache = Slab.Cache()
+        var random = Random(seed: 1)
+        var objects = Array(take(slab.pointer, &cache, eightChunks))
+        for last in (1..<objects.count).reversed() { objects.swapAt(last, random.below(last + 1)) }
+        for memory in objects { slab.pointer.pointee.deallocate(memory, &cache) }
+        slab.pointer.pointee.trim(&cache)
+        var again: [UnsafeMutableRawPointer] = []
+        for _ in objects { again.append(slab.pointer.pointee.allocate(&cache)!) }
+        #expect(Set(again) == Set(objects))
+        #expect(zip(again, again.dropFirst()).count(where: { $1 - $0 == 64 }) > 8_000)
+    }
+
+    /// A thread that exits leaves its memory to the others: whole chunks here, so they need no new one.
     @Test func trimmedMemoryIsAvailableToOtherCaches() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()
@@ -149,10 +165,11 @@ import Testing
         #expect(take(slab.pointer, &cache, 1).allSatisfy { UInt(bitPattern: $0) != objects.max()! + 64 })
     }
 
-    /// This many objects of 64 bytes fill 5 and 7 chunks: the first has 2 kB, and each is twice as large as the one before. No memory is
+    /// This many objects of 64 bytes fill 5, 7 and 8 chunks: the first has 2 kB, and each is twice as large as the one before. No memory is
     /// left.
     private let fiveChunks = 32 + 64 + 128 + 256 + 512
     private let sevenChunks = 32 + 64 + 128 + 256 + 512 + 1024 + 2048
+    private let eightChunks = 32 + 64 + 128 + 256 + 512 + 1024 + 2048 + 4096
 
     private func take(_ slab: UnsafeMutablePointer<Slab>, _ cache: inout Slab.Cache, _ count: Int) -> Set<UnsafeMutableRawPointer> {
         var taken = Set<UnsafeMutableRawPointer>()
