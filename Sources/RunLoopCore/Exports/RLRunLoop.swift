@@ -215,10 +215,7 @@ public func RLRunLoopContainsTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?
 
 @_optimize(speed) @implementation @c
 public func RLRunLoopAddTimer(_ rl: OpaquePointer?, _ timer: OpaquePointer?, _ mode: OpaquePointer?) {
-    if let handle = UnsafeRawPointer(timer), Handle.isKind(.timer, handle), RunLoopPointer.tryAdd(Handle.storage(handle), to: rl, in: mode)
-    {
-        return
-    }
+    if let handle = UnsafeRawPointer(timer), RunLoopPointer.tryAdd(Handle.storage(handle), to: rl, in: mode) { return }
     addTimer(rl, timer, mode)
 }
 

@@ -96,7 +96,7 @@ public func RLRunLoopTimerGetNextFireDate(_ timer: OpaquePointer?) -> Double {
 
 @_optimize(speed) @implementation @c
 public func RLRunLoopTimerSetNextFireDate(_ timer: OpaquePointer?, _ fireDate: Double) {
-    if let handle = UnsafeRawPointer(timer), Handle.isKind(.timer, handle), !fireDate.isNaN,
+    if let handle = UnsafeRawPointer(timer), !fireDate.isNaN,
         (Handle.storage(handle) as TimerPointer).trySetNextFireDate(Clock.clamped(fireDate))
     {
         return

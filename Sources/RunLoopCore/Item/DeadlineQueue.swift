@@ -48,11 +48,12 @@ struct DeadlineQueue: ~Copyable {
     private var sorted = SortedTimers()
     /// If `near` has more timers than this, they become a bucket.
     private var nearLimit = 2 * DeadlineBucket.small
-    /// The buckets; nil until there is room for a timer. The farthest bucket has the minimum 0 at first, and again whenever the queue is
-    /// found empty, so that all timers go there. When it has been opened, its minimum is just behind the sorted timers, or `.max` if `near`
-    /// has its timers.
-    private var buckets: DeadlineBucketPointer?
-    private var bucketCount = 0
+    /// `buckets[0]`, here because nearly all calls use it. It has the minimum 0 at first, and again whenever the queue is found empty, so
+    /// that all timers go there. When it has been opened, its minimum is just behind the sorted timers, or `.max` if `near` has its timers.
+    private var farthest = DeadlineBucket(minimum: 0)
+    /// The other buckets; nil until there is room for a timer.
+    private var nearer: DeadlineBucketPointer?
+    private var bucketCount = 1
     /// The memory of a small bucket that was opened, kept for the next one.
     private var spare: UnsafeMutablePointer<DeadlineBucket.Entry>?
 
@@ -63,8 +64,9 @@ struct DeadlineQueue: ~Copyable {
     init() {}
 
     deinit {
-        for number in 0..<bucketCount { free(bucket(number).pointee.entries) }
-        free(buckets)
+        free(farthest.entries)
+        for number in 1..<bucketCount { free(nearer.unsafelyUnwrapped[number - 1].entries) }
+        free(nearer)
         free(spare)
         free(sorted.entries)
     }
@@ -73,10 +75,9 @@ struct DeadlineQueue: ~Copyable {
     mutating func reserve(_ total: Int) -> Bool { near.hasRoom(for: total) || reserveMore(total) }
 
     private mutating func reserveMore(_ total: Int) -> Bool {
-        if buckets == nil {
-            guard let memory = malloc(Self.maximumBuckets * MemoryLayout<DeadlineBucket>.stride) else { return false }
-            buckets = memory.assumingMemoryBound(to: DeadlineBucket.self)
-            addBucket(minimum: 0)
+        if nearer == nil {
+            guard let memory = malloc((Self.maximumBuckets - 1) * MemoryLayout<DeadlineBucket>.stride) else { return false }
+            nearer = memory.assumingMemoryBound(to: DeadlineBucket.self)
         }
         return total < Int(DeadlineBucket.maximumIndex) && near.reserve(total)
     }
@@ -94,7 +95,7 @@ struct DeadlineQueue: ~Copyable {
 
     /// Does what `remove` does for a timer in the farthest bucket, given its state, which the caller then changes. O(1).
     @inline(__always)
-    func tryRemove(_ state: ItemState) -> Bool {
+    mutating func tryRemove(_ state: ItemState) -> Bool {
         let index = state.indexInFarthest
         if index > DeadlineBucket.maximumIndex { return false }
         bucket(0).remove(at: Int(truncatingIfNeeded: index))
@@ -103,7 +104,7 @@ struct DeadlineQueue: ~Copyable {
 
     /// Does what `move` does for a timer that stays in the farthest bucket, given its state. O(1).
     @inline(__always)
-    func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool {
+    mutating func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool {
         let index = state.indexInFarthest
         let farthest = bucket(0)
         if index > DeadlineBucket.maximumIndex || deadline < farthest.pointee.minimum { return false }
@@ -161,7 +162,7 @@ struct DeadlineQueue: ~Copyable {
     }
 
     /// Returns the deadline for which a queued timer is queued. O(1).
-    func deadline(of timer: TimerPointer) -> UInt64 {
+    mutating func deadline(of timer: TimerPointer) -> UInt64 {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
         if number == 0 { return near.key(at: timer.position).deadline }
@@ -170,7 +171,10 @@ struct DeadlineQueue: ~Copyable {
 
     // MARK: buckets
 
-    private func bucket(_ number: Int) -> DeadlineBucketPointer { buckets.unsafelyUnwrapped + number }
+    private mutating func bucket(_ number: Int) -> DeadlineBucketPointer {
+        if number == 0 { return withUnsafeMutablePointer(to: &farthest) { $0 } }
+        return nearer.unsafelyUnwrapped + (number - 1)
+    }
 
     private mutating func addBucket(minimum: UInt64) {
         bucket(bucketCount).initialize(to: DeadlineBucket(minimum: minimum))

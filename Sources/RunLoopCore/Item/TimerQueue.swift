@@ -29,11 +29,11 @@ struct TimerQueue: ~Copyable {
 
     /// Removes the timer with this state if it is `queued`. The caller then updates the state. O(1).
     @inline(__always)
-    func tryRemove(_ state: ItemState) -> Bool { precise.tryRemove(state) }
+    mutating func tryRemove(_ state: ItemState) -> Bool { precise.tryRemove(state) }
 
     /// Does what `move` does for the timer with this state, if that is `queued`. O(1).
     @inline(__always)
-    func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool { precise.tryMove(state, to: deadline) }
+    mutating func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool { precise.tryMove(state, to: deadline) }
 
     /// Removes a queued timer without a detail. O(1) for a far one, otherwise O(log n).
     mutating func removeSimple(_ timer: TimerPointer) { precise.remove(timer) }
@@ -90,7 +90,7 @@ struct TimerQueue: ~Copyable {
     }
 
     /// Returns the deadline for which a timer is queued; nil if it is not queued. O(1).
-    func deadline(of timer: TimerPointer) -> UInt64? {
+    mutating func deadline(of timer: TimerPointer) -> UInt64? {
         if !timer.isQueued { return nil }
         return timer.isQueuedByLatest ? tolerant.key(at: timer.position).deadline : precise.deadline(of: timer)
     }

@@ -6,14 +6,15 @@ import Synchronization
 extension RunLoopPointer {
     /// Does what `add` does, in the most frequent case: for the calling thread's loop and its default mode, a simple timer that the thread
     /// owns and that has a far deadline, and no timer pass in progress. Otherwise returns false without any effect, and
-    /// `ThreadContextPointer.stepOut` must follow. `loop` and `mode` may be any handles.
+    /// `ThreadContextPointer.stepOut` must follow. All three may be any handles.
     @inline(__always)
     static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
         // Compared as numbers, since the compiler would also test each optional for nil.
-        guard UInt(bitPattern: mode) == UInt(bitPattern: ModeName.default.handle), let handle = UnsafeRawPointer(loop),
-            case let current = Handle.storage(handle) as RunLoopPointer, case let own = current.threadContext, own.isCurrent,
-            own.pointee.lock.tryLock(), timer.pointee.item.owner == own, timer.item.state == .simple,
-            current.pointee.timerPasses == 0, let set = current.pointee.defaultSet, case let total = set.pointee.timerCount &+ 1,
+        guard UInt(bitPattern: mode) == UInt(bitPattern: ModeName.default.handle), Handle.isKind(.timer, timer),
+            let handle = UnsafeRawPointer(loop), case let current = Handle.storage(handle) as RunLoopPointer,
+            case let own = current.threadContext, own.isCurrent, own.pointee.lock.tryLock(), timer.pointee.item.owner == own,
+            timer.item.state == .simple, current.pointee.timerPasses == 0, let set = current.pointee.defaultSet,
+            case let total = set.pointee.timerCount &+ 1,
             let position = set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, total)
         else { return false }
         timer.item.state = .queued(at: position)
@@ -222,10 +223,10 @@ extension RunLoopPointer {
 extension TimerPointer {
     /// Does what `setNextFireDate` does, in the most frequent case: for a simple timer that the calling thread owns, in the default mode
     /// only, moved from one far date to another while no timer pass is in progress. Otherwise returns false without any effect, and
-    /// `ThreadContextPointer.stepOut` must follow.
+    /// `ThreadContextPointer.stepOut` must follow. The address may be that of any handle.
     @inline(__always)
     func trySetNextFireDate(_ date: Double) -> Bool {
-        guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own),
+        guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own), Handle.isKind(.timer, self),
             let set = loop.pointee.defaultSet, pointee.set == set, loop.pointee.timerPasses == 0,
             set.pointee.timers.tryMove(item.state, to: Clock.instant(ofTimerDate: date).nanoseconds)
         else { return false }
