@@ -43,23 +43,26 @@ struct FreeMap: ~Copyable {
     /// Adds addresses that are not in the map. Returns how many it has added, which are fewer than `count` only if memory ran out. O(count).
     @_optimize(speed)
     mutating func insert(_ addresses: UnsafePointer<UnsafeMutableRawPointer>, _ count: Int) -> Int {
-        var added = 0
+        var lost = 0
         var (table, tableBits) = (self.table, self.tableBits)
         let shift = self.shift
         for index in 0..<count {
             let unit = UInt(bitPattern: addresses[index]) &>> shift
             let number = unit &>> Region.bits
-            var found = table[Self.place(of: number, table, tableBits)]
-            if found == nil {
-                found = addRegion(number)
+            // Nearly all regions are at the first place.
+            var found = table[Self.firstPlace(of: number, tableBits)]
+            if found == nil || found.unsafelyUnwrapped.pointee.number != number {
+                found = findOrAddRegion(number)
                 (table, tableBits) = (self.table, self.tableBits)
             }
-            guard let region = found else { continue }
+            guard let region = found else {
+                lost &+= 1
+                continue
+            }
             region.pointee.count &+= 1
             Self.words(region)[Int(bitPattern: unit &>> 6) & (Region.words &- 1)] |= 1 &<< UInt64(unit & 63)
-            added &+= 1
         }
-        return added
+        return count &- lost
     }
 
     /// Moves some addresses to an array, the first of them to its end: about `wanted`, at most 63 more; fewer if the end of a region is
@@ -98,10 +101,15 @@ struct FreeMap: ~Copyable {
         UnsafeMutableRawPointer(region + 1).assumingMemoryBound(to: UInt64.self)
     }
 
-    /// Returns the place of the region with this number in a table; if it is not there, an empty place for it. O(1) on average.
+    /// Returns the place at which the search for the region with this number begins.
     @inline(__always)
+    private static func firstPlace(of number: UInt, _ tableBits: UInt) -> Int {
+        Int(bitPattern: (number &* 0x9E37_79B9_7F4A_7C15) &>> (64 &- tableBits))
+    }
+
+    /// Returns the place of the region with this number in a table; if it is not there, an empty place for it. O(1) on average.
     private static func place(of number: UInt, _ table: UnsafeMutablePointer<RegionPointer?>, _ tableBits: UInt) -> Int {
-        var place = Int(bitPattern: (number &* 0x9E37_79B9_7F4A_7C15) &>> (64 &- tableBits))
+        var place = firstPlace(of: number, tableBits)
         while let region = table[place], region.pointee.number != number { place = (place &+ 1) & (1 &<< tableBits &- 1) }
         return place
     }
@@ -110,9 +118,10 @@ struct FreeMap: ~Copyable {
         calloc(1 << bits, MemoryLayout<RegionPointer?>.stride)?.bindMemory(to: RegionPointer?.self, capacity: 1 << bits)
     }
 
-    /// Adds an empty region. Returns nil if out of memory.
+    /// Returns the region with this number, an empty one if there was none; nil if out of memory.
     @inline(never)
-    private mutating func addRegion(_ number: UInt) -> RegionPointer? {
+    private mutating func findOrAddRegion(_ number: UInt) -> RegionPointer? {
+        if let region = table[Self.place(of: number, table, tableBits)] { return region }
         if 2 * regionCount >= 1 << tableBits && !growTable() { return nil }
         guard let region = calloc(1, Region.size)?.bindMemory(to: Region.self, capacity: 1) else { return nil }
         region.pointee.number = number
