@@ -45,6 +45,8 @@ struct PortHeader: Linked, Locked, CallbackInfo, ~Copyable {
     /// Guards the fields below, and those of a message port. Under it no user code is called and no loop is locked.
     let mutex = Mutex()
     var isValid = true
+    /// Whether the program's last reference is being released: see `PortHeaderPointer.release`.
+    var isLastReleased = false
     /// Whether one of the internal references stands for the references of the program and the running calls.
     var isKept = true
     /// How many calls of the port's callbacks are under way; all that one perform of an RLPort delivers count once, and so does invalidating

@@ -12,10 +12,20 @@ extension PortHeaderPointer {
     @inline(never)
     func release() -> Bool {
         if pointee.object.releaseUnlessLast() { return true }
-        if pointee.object.references.load(ordering: .acquiring) == 0 { return false }
-        // The last reference is released only after the port was invalidated, since its callbacks receive the port as an argument.
+        // The last reference is released only after the port was invalidated, since its callbacks receive the port as an argument. A
+        // callback that releases that reference, too, has released once too often.
+        let isLast = locked { () -> Bool in
+            if pointee.isLastReleased || pointee.object.references.load(ordering: .acquiring) == 0 { return false }
+            pointee.isLastReleased = true
+            return true
+        }
+        if !isLast { return false }
         invalidate()
-        if locked({ pointee.object.release() && updateIsKept() }) { releaseInternal() }
+        let isUnused = locked { () -> Bool in
+            pointee.isLastReleased = false
+            return pointee.object.release() && updateIsKept()
+        }
+        if isUnused { releaseInternal() }
         return true
     }
 
@@ -151,6 +161,7 @@ extension PortHeaderPointer {
             queue.lockBoth()
         }
         if step == .reset {
+            pointee.isLastReleased = false
             pointee.runningCalls = ThreadContextPointer.current.map { RunLoopPointer($0).countCleanups(of: self) } ?? 0
         }
         if step == .end && !pointee.isValid { queue.invalidateSource() }
