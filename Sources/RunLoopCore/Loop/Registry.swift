@@ -37,17 +37,15 @@ enum Registry {
 
     /// Gives the calling thread a loop: the main loop, which another thread may have created already, or a loop for this thread alone.
     private static func makeCurrent() -> RunLoopPointer? {
-        guard isPrepared else {
-            systemError = ENOMEM
-            return nil
-        }
+        guard prepare(), Thread.reserveCallAtExit() else { return nil }
         Thread.detectProcessors()
         mutex.lock()
         let isMain = !forkerIsMain && Thread.isMain
-        guard let loop = isMain && main != nil ? main : makeLoop(), Thread.callAtExit(with: loop) else {
+        guard let loop = isMain && main != nil ? main : makeLoop() else {
             mutex.unlock()
             return nil
         }
+        Thread.callAtExit(with: loop)
         if isMain { main = loop }
         Thread.slot = UnsafeMutableRawPointer(loop)
         mutex.unlock()
@@ -56,10 +54,10 @@ enum Registry {
     }
 
     /// The loop of the process's first thread or, in the child of fork(), of the thread that forked. Created if that thread has not used
-    /// the library yet; nil if out of memory.
+    /// the library yet; nil with errno if out of memory.
     static var mainLoop: RunLoopPointer? {
         if Thread.slot == nil && !forkerIsMain && Thread.isMain { return current }
-        guard isPrepared else { return nil }
+        guard prepare() else { return nil }
         mutex.lock()
         defer { mutex.unlock() }
         if main == nil { main = makeLoop() }
@@ -86,6 +84,7 @@ enum Registry {
             _ = loops.insert(loop, at: index)
         }
         guard loop.open() else {
+            loop.pointee.threadContext.header.tag = 0
             _ = unused.append(loop)
             return nil
         }

@@ -26,8 +26,17 @@ enum Thread {
         pthread_key_create(&exitKey, atExit) == 0
     }
 
-    /// Makes the calling thread call the function set by `prepareExit` when it ends. Returns false if out of memory.
-    static func callAtExit(with value: UnsafeMutableRawPointer) -> Bool { pthread_setspecific(exitKey, value) == 0 }
+    /// Makes the calling thread call the function set by `prepareExit` when it ends, with an address where nothing is until `callAtExit` sets
+    /// another one. Returns false with errno if out of memory.
+    static func reserveCallAtExit() -> Bool {
+        let error = pthread_setspecific(exitKey, UnsafeRawPointer(bitPattern: 1))
+        if error != 0 { systemError = error }
+        return error == 0
+    }
+
+    /// Sets the value with which the calling thread calls the function. Only after `reserveCallAtExit`; the memory is there, so this cannot
+    /// fail.
+    static func callAtExit(with value: UnsafeMutableRawPointer) { pthread_setspecific(exitKey, value) }
 
     /// Registers functions to be called before fork(), and after it in parent and child, in addition to those registered before. Never
     /// undone.

@@ -1,0 +1,78 @@
+/* Checks threads that get no loop, because memory runs out: nothing of the loop they would have had is lost. */
+#include "harness.h"
+#include <pthread.h>
+
+/* Which of this thread's next allocations fails; 0: none. */
+static _Thread_local int failing;
+/* AddressSanitizer allocates before it can check this access. */
+UNUSED __attribute__((no_sanitize("address"))) static bool must_fail(void)
+{
+    bool fails = failing > 0 && --failing == 0;
+    if (fails)
+        errno = ENOMEM;
+    return fails;
+}
+#ifndef __has_feature
+#define __has_feature(feature) 0 /* gcc */
+#endif
+#if !__has_feature(thread_sanitizer) /* which needs malloc for itself */
+#include "../faults/failing-memory.h"
+#define MEMORY_FAILS true
+#else
+#define MEMORY_FAILS false
+#endif
+
+/* glibc has memory for the values of 32 keys in each thread, and allocates that of further ones. So that the library's key is one
+ * of these, this takes the first ones before the library can. */
+__attribute__((constructor)) static void take_keys(void)
+{
+    pthread_key_t key;
+    for (int count = 0; count < 32; count++)
+        require(pthread_key_create(&key, NULL) == 0);
+}
+
+static void *get_loop(UNUSED void *info) { return RLRunLoopGetCurrent(); }
+
+/* Whether the thread got no loop, because the allocation of this number failed. */
+static int number;
+static void *fail_to_get_loop(void *info)
+{
+    errno = 0;
+    failing = number;
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    bool has_failed = failing == 0;
+    failing = 0;
+    require((loop == NULL) == has_failed && (loop != NULL || errno == ENOMEM));
+    return has_failed ? &number : info;
+}
+
+static void *result_of(void *(*body)(void *))
+{
+    void *result;
+    pthread_t thread;
+    require(pthread_create(&thread, NULL, body, NULL) == 0 && pthread_join(thread, &result) == 0);
+    return result;
+}
+
+/* The loop of a thread that has ended is used again. The thread that would have got it leaves it to the next one, and a handle
+ * that the earlier thread has left behind is still one of a loop that is gone. */
+START_TEST(a_thread_that_gets_no_loop_leaves_it_to_the_next)
+{
+    void *loop = result_of(get_loop);
+    ck_assert_ptr_nonnull(loop);
+    for (number = 1; MEMORY_FAILS && result_of(fail_to_get_loop) != NULL; number++) {
+        RLRunLoopStop(loop);
+        ck_assert_int_eq(take_diagnostics(), 1);
+        ck_assert_ptr_eq(result_of(get_loop), loop);
+    }
+    ck_assert(!MEMORY_FAILS || number > 2);
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("thread-without-memory");
+    TCase *tcase = add_case(suite, "threads", 10);
+    tcase_add_test(tcase, a_thread_that_gets_no_loop_leaves_it_to_the_next);
+    return suite;
+}
