@@ -75,7 +75,8 @@ extension RunLoopPointer {
     /// error of the system call that failed.
     private func modeToRun(_ name: StringPointer, _ asCF: Bool, waits: Bool) -> ModePointer? {
         var found = locked { waits ? ensureListedMode(named: name) : listedMode(named: name) }
-        if found == nil {
+        // Otherwise there was no memory for the mode.
+        if found == nil && !waits {
             systemError = 0
             listModesOfRequests()
             found = locked { listedMode(named: name) }

@@ -140,7 +140,7 @@ extension MessagePortPointer {
             // `result` does not show this: a reply that is handled in the same pass hides a stop.
             if loop.pointee.lastRunWasStopped { wasStopped = true }
             if runLimit == .distantPast || pending.isCompleted { break }
-            // The mode is not empty, so `finished` means that it cannot be run: the process has no descriptor left.
+            // The mode is not empty, so `finished` means that it cannot be run: there is no memory or descriptor left.
             if result == .finished {
                 locked { if !pending.isCompleted { pending.pointee.result = .transportError } }
                 break
