@@ -20,3 +20,5 @@ void __wrap___tsan_external_write(void *address, void *caller, void *tag)
 
 const void *linux_probe_variable;
 uint8_t linux_probe_is_set;
+
+uint8_t linux_lacks_epoll_pwait2;

@@ -35,6 +35,15 @@ static inline int linux_epoll_pwait2(int epoll, struct epoll_event *events, int 
     return (int)syscall(SYS_epoll_pwait2, epoll, events, capacity, timeout, NULL, 0);
 }
 
+/* Whether it has failed because it does not exist. An atomic of Swift would also be asked each time whether it has been
+   initialized. Any thread. */
+extern uint8_t linux_lacks_epoll_pwait2 __attribute__((visibility("hidden")));
+static inline int linux_may_use_epoll_pwait2(void)
+{
+    return !__atomic_load_n(&linux_lacks_epoll_pwait2, __ATOMIC_RELAXED);
+}
+static inline void linux_avoid_epoll_pwait2(void) { __atomic_store_n(&linux_lacks_epoll_pwait2, 1, __ATOMIC_RELAXED); }
+
 /* Constants of epoll with one type: EPOLLIN is imported as a member of an enum, EPOLL_CLOEXEC as an integer. The struct
    epoll_event is packed and contains a union, so it is filled and read here. */
 static const uint32_t linux_EPOLLIN = EPOLLIN;

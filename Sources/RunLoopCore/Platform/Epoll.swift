@@ -31,9 +31,6 @@ enum Epoll {
 
     private static func bits(_ events: Events, _ isEdgeTriggered: Bool) -> UInt32 { events.epoll | (isEdgeTriggered ? linux_EPOLLET : 0) }
 
-    /// Whether the kernel has epoll_pwait2. Loop threads only read and clear it; a clear that is lost costs one failing call.
-    private nonisolated(unsafe) static var hasNanosecondWait = true
-
     /// Sleeps until a descriptor is ready or `timeout` nanoseconds have passed; nil means no time limit. Returns the number of events,
     /// which is 0 after a timeout or a signal, or nil if the descriptor is not, or is no longer, an epoll. One system call; two on kernels
     /// before 5.11, where ppoll(2) does the waiting: its timeout is in nanoseconds, and unlike a timerfd it needs no additional descriptor.
@@ -41,12 +38,12 @@ enum Epoll {
         preservingSystemError {
             guard let timeout else { return outcome(linux_epoll_wait(epoll, events, capacity, -1)) }
             var time = Instant.timespec(timeout)
-            if hasNanosecondWait {
+            if linux_may_use_epoll_pwait2() != 0 {
                 let count = linux_epoll_pwait2(epoll, events, capacity, &time)
                 // ENOSYS, or EPERM from a sandbox that does not know the system call.
                 let isUnknown = count < 0 && systemError != EINTR && systemError != EBADF && systemError != EINVAL
                 if !isUnknown { return outcome(count) }
-                hasNanosecondWait = false
+                linux_avoid_epoll_pwait2()
             }
             var request = pollfd(fd: epoll, events: Int16(POLLIN), revents: 0)
             if linux_ppoll(&request, &time) <= 0 { return 0 }
