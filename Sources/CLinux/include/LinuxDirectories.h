@@ -3,6 +3,7 @@
 #define CLINUX_DIRECTORIES_H
 #include "LinuxProcess.h"
 #include <bsd/libutil.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/file.h>
@@ -91,10 +92,17 @@ static inline int linux_is_unmodified_for(int fd, long seconds)
            now.tv_sec - status.st_mtim.tv_sec > seconds;
 }
 
-/* Reads records of getdents64(2): inode and position (8 bytes each), record length (2), type (1), name. */
+/* Reads records of getdents64(2). */
 static inline long linux_read_directory(int directory, void *buffer, size_t size)
 {
     return syscall(SYS_getdents64, directory, buffer, size);
+}
+/* Sets `*name` to the name in such a record, and returns the size of the record. */
+static inline long linux_directory_entry(const void *record, const char **name)
+{
+    const struct dirent64 *entry = record;
+    *name = entry->d_name;
+    return entry->d_reclen;
 }
 static inline int linux_rewind_directory(int directory) { return lseek(directory, 0, SEEK_SET) == 0 ? 0 : -1; }
 

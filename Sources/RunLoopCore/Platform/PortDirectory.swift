@@ -116,11 +116,9 @@ struct PortDirectory: ~Copyable {
                 if size <= 0 { return }
                 var offset = 0
                 while offset < size {
-                    // The name is at offset 19 of a linux_dirent64, the size of the entry at offset 16.
-                    let entry = buffer.baseAddress.unsafelyUnwrapped + offset
-                    let name = (entry + 19).assumingMemoryBound(to: CChar.self)
+                    var name: UnsafePointer<CChar>!
+                    offset += linux_directory_entry(buffer.baseAddress.unsafelyUnwrapped + offset, &name)
                     body(name, strlen(name))
-                    offset += Int((entry + 16).loadUnaligned(as: UInt16.self))
                 }
             }
         }
