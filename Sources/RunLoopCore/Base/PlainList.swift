@@ -71,13 +71,6 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
         return true
     }
 
-    /// Exchanges two elements. O(1).
-    func swapAt(_ one: Int, _ other: Int) {
-        let element = base[one]
-        base[one] = base[other]
-        base[other] = element
-    }
-
     /// Removes an element and keeps the order of the others. O(n).
     mutating func remove(at index: Int) {
         let base = base
