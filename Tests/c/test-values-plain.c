@@ -1,5 +1,6 @@
 /* Checks mutable data, numbers, dates, formats, the remaining functions of strings, and the notification center. */
 #include "harness.h"
+#include <locale.h>
 
 START_TEST(mutable_data_can_be_changed)
 {
@@ -108,6 +109,48 @@ START_TEST(a_format_includes_all_of_a_long_string)
     assert_format(RLStringCreateWithFormat(NULL, NULL, RLSTR("<%@>"), text), expected);
     RLRelease(description);
     RLRelease(text);
+}
+END_TEST
+
+static void assert_described(RLTypeRef object, const char *part)
+{
+    RLStringRef description = RLCopyDescription(object);
+    ck_assert_ptr_nonnull(description);
+    if (strstr(RLStringGetCStringPtr(description, kRLStringEncodingUTF8), part) == NULL)
+        ck_abort_msg("no %s in %s", part, RLStringGetCStringPtr(description, kRLStringEncodingUTF8));
+    RLRelease(description);
+}
+
+static void assert_number(double value, const char *text)
+{
+    RLNumberRef number = RLNumberCreate(NULL, kRLNumberDoubleType, &value);
+    assert_described(number, text);
+    RLRelease(number);
+}
+
+/* German has a comma; Pashto has a character of two bytes. The locales are made here: few systems have them installed. */
+START_TEST(descriptions_have_a_decimal_point_in_every_locale)
+{
+    static const char *const names[] = {"C", "de_DE", "ps_AF"}, *const points[] = {".", ",", "\u066b"};
+    char command[200];
+    snprintf(command, sizeof command, "localedef -i %s -f UTF-8 $TMPDIR/%s >/dev/null 2>&1", names[_i], names[_i]);
+    require(setenv("LOCPATH", getenv("TMPDIR") ? getenv("TMPDIR") : "/", 1) == 0);
+    if (_i > 0 && system(command) != 0)
+        return; /* the sources of the locales are not installed */
+    require(setlocale(LC_NUMERIC, names[_i]) != NULL);
+    ck_assert_str_eq(localeconv()->decimal_point, points[_i]);
+    RLRunLoopTimerRef timer = make_timer(1e9, 0.5, count_timer, NULL);
+    assert_described(timer, " interval=0.500 ");
+    drop_timer(timer);
+    assert_number(-0.5, "-0.5");
+    assert_number(12345.0625, "12345.0625");
+    assert_number(1e300, "1.0000000000000001e+300");
+    assert_number(1e20, "1e+20");
+    assert_number(-HUGE_VAL, "-inf");
+    assert_number(NAN, "nan");
+    RLDateRef date = RLDateCreate(NULL, -1e100);
+    assert_described(date, "-1000000000000000015902891109759918046836080856394528138978");
+    RLRelease(date);
 }
 END_TEST
 
@@ -303,6 +346,8 @@ Suite *suite_under_test(void)
     tcase_add_test(values, formats_work_as_in_printf);
     tcase_add_test(values, strings_can_be_examined_and_converted);
     tcase_add_test(values, misuse_of_mutable_data_is_reported);
+    TCase *locales = add_case(suite, "locales", 60);
+    tcase_add_loop_test(locales, descriptions_have_a_decimal_point_in_every_locale, 0, 3);
     TCase *notifications = add_case(suite, "notifications", 30);
     tcase_add_test(notifications, a_notification_reaches_the_observers_of_its_name);
     tcase_add_test(notifications, threads_may_add_remove_and_notify_observers_at_once);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,10 +20,23 @@ static inline uint32_t linux_group(void) { return (uint32_t)syscall(SYS_getegid)
 /* Uses secure_getenv, because a program that runs with another user's rights must not trust its environment. */
 static inline const char *linux_environment(const char *name) { return secure_getenv(name); }
 
-/* snprintf(3) is variadic. */
+/* Formats a number with a decimal point, whatever the locale has instead (some bytes). In C because snprintf(3) is
+   variadic. */
 static inline int linux_format_double(char *buffer, size_t size, double value, int is_exact)
 {
-    return snprintf(buffer, size, is_exact ? "%.17g" : "%.3f", value);
+    int length = snprintf(buffer, size, is_exact ? "%.17g" : "%.3f", value), before = buffer[0] == '-', after;
+    if (length >= (int)size)
+        return (int)size - 1; /* digits only */
+    while (buffer[before] >= '0' && buffer[before] <= '9')
+        before++;
+    for (after = before; after < length && (buffer[after] < '0' || buffer[after] > '9'); after++)
+        if (buffer[after] == 'e' || buffer[after] == 'n') /* an exponent, inf, nan */
+            return length;
+    if (after == length)
+        return length;
+    buffer[before] = '.';
+    memmove(buffer + before + 1, buffer + after, (size_t)(length - after + 1));
+    return length - (after - before) + 1;
 }
 
 /* Weak symbols, which Swift does not import. The functions are libdispatch's private interface for CFRunLoop and exist
