@@ -141,7 +141,7 @@ RL_EXPORT RLTypeID RLMessagePortGetTypeID(void);
  *  @return the port, or NULL.
  *  Ownership: info is retained through context.retain until the port is invalid.  Re-entrancy: calls context.retain.
  *  Errors: EADDRINUSE, EACCES, ENAMETOOLONG, ENOENT, or the error of a system call.
- *  Cost: some system calls and two descriptors for a name. */
+ *  Cost: for a name, two descriptors and O(files in the directory of names): it is read twice. */
 RL_EXPORT RLMessagePortRef RLMessagePortCreateLocal(RLAllocatorRef allocator, RLStringRef name,
                                                     RLMessagePortCallBack callout, RLMessagePortContext *context,
                                                     RLBoolean *shouldFreeInfo);
@@ -181,7 +181,7 @@ RL_EXPORT RLStringRef RLMessagePortGetName(RLMessagePortRef port);
  *  @param name  the name; may be the one that the port already has.
  *  @return 1 if the port has the name now, else 0.
  *  Errors: EADDRINUSE, EINVAL for a remote port, EPIPE, and those of RLMessagePortCreateLocal().
- *  Cost: some system calls. */
+ *  Cost: O(files in the directory of names), as for RLMessagePortCreateLocal(). */
 RL_EXPORT RLBoolean RLMessagePortSetName(RLMessagePortRef port, RLStringRef name);
 
 /** Copies the context of a local port.

@@ -13,7 +13,7 @@ extension NameServer {
     private static var age: Int { 60 }
 
     /// Removes the files of some dead names, starting at a random one, so that each dead name gets its turn even in a directory of many
-    /// live ones. Preserves errno. Some system calls.
+    /// live ones. Preserves errno. O(files in the directory), which is read twice.
     static func sweep(_ directory: borrowing PortDirectory) {
         preservingSystemError {
             var count = 0
