@@ -58,10 +58,7 @@ static void invalidate(void)
     drop();
 }
 
-static void ask_in_turn(void)
-{
-    ck_assert_int_eq(ask(remote, 2, NULL, 1e9, OTHER_MODE, NULL), kRLMessagePortSuccess);
-}
+static void ask_in_turn(void) { ck_assert_int_eq(ask(remote, 2, NULL, 1e9, OTHER_MODE, NULL), kRLMessagePortSuccess); }
 
 static void run_nested(void)
 {
