@@ -1,11 +1,13 @@
 /* Checks a sandbox that is set up late: a seccomp filter that denies membarrier(2), by which other threads enter a loop's locks. */
 #include "harness.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -130,6 +132,54 @@ START_TEST(a_process_denied_membarrier_and_its_fallback_aborts_with_a_reason)
 }
 END_TEST
 
+/* Stands for a control group in which the calling thread, but not all threads, may not use the first processor. */
+static _Thread_local bool has_no_first_processor;
+
+/* Takes precedence over libc's, which the library calls. Reads six arguments, also where the caller has passed fewer. */
+__attribute__((no_sanitize("address"))) long syscall(long number, ...)
+{
+    static long (*_Atomic real)(long, ...);
+    va_list list;
+    long arguments[6];
+    va_start(list, number);
+    for (int index = 0; index < 6; index++)
+        arguments[index] = va_arg(list, long);
+    va_end(list);
+    if (has_no_first_processor && number == SYS_sched_setaffinity && *(uint64_t *)arguments[2] == 1) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (real == NULL) {
+        void *found = dlsym(RTLD_NEXT, "syscall");
+        long (*function)(long, ...);
+        memcpy(&function, &found, sizeof function);
+        real = function;
+    }
+    return real(number, arguments[0], arguments[1], arguments[2], arguments[3], arguments[4], arguments[5]);
+}
+
+static void deny_the_first_processor_and_use(UNUSED void *info)
+{
+    RLSetErrorHandler(NULL, NULL);
+    looper_start(&looper);
+    deny(SYS_membarrier, SYS_membarrier, EPERM);
+    dup2(output, 2);
+    has_no_first_processor = true;
+    use_from_outside();
+}
+
+START_TEST(a_thread_that_cannot_reach_all_processors_of_others_aborts)
+{
+    char text[512] = "";
+    int ends[2];
+    ck_assert_int_eq(pipe(ends), 0);
+    output = ends[1];
+    ck_assert_int_eq(run_in_child(deny_the_first_processor_and_use, NULL), 128 + SIGABRT);
+    ck_assert_int_gt(read(ends[0], text, sizeof text - 1), 0);
+    ck_assert_ptr_nonnull(strstr(text, "runloop: a seccomp filter denies both membarrier"));
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("sandbox");
@@ -137,5 +187,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, loops_continue_when_membarrier_is_denied);
     tcase_add_test(tcase, loops_work_if_membarrier_was_denied_from_the_start);
     tcase_add_test(tcase, a_process_denied_membarrier_and_its_fallback_aborts_with_a_reason);
+    tcase_add_test(tcase, a_thread_that_cannot_reach_all_processors_of_others_aborts);
     return suite;
 }

@@ -194,14 +194,14 @@ enum Membarrier {
     private static func runWithout() {
         if linux_membarrier_global() == 0 || visitProcessors() { return }
         TextBuffer.build { text in
-            text.append(
-                "runloop: a seccomp filter denies both membarrier(2) and sched_setaffinity(2): it must allow one of them; aborting\n")
+            text.append("runloop: a seccomp filter denies both membarrier(2) and visits of all processors: allow membarrier; aborting\n")
             text.withBytes { StandardError.write($0, $1) }
         }
         abort()
     }
 
-    /// Runs on each processor in turn. Returns false if that is not permitted.
+    /// Runs on each processor in turn. Returns false if that is not permitted, or if another thread may run where this one may not: that is
+    /// so if the threads of the process are in control groups with different processors. If /proc cannot be read, it is assumed not to be.
     ///
     /// Before this thread could run on a processor, the thread that ran there was switched out; a thread that moves there later is switched
     /// in. Both are full barriers. Threads with SCHED_FIFO are not preempted, so this has to wait for them.
@@ -210,17 +210,13 @@ enum Membarrier {
         let size = linux_get_affinity(&before)
         if size <= 0 { return false }
         atomicMemoryFence(ordering: .sequentiallyConsistent)
-        var visited = 0
-        for processor in 0..<size * 8 {
-            if linux_run_on(Int32(processor)) == 0 {
-                visited += 1
-            } else if systemError != EINVAL {
-                // EINVAL: there is no such processor, or this process may not use it.
-                visited = 0
-                break
-            }
+        var visited = linux_processors()
+        var isPermitted = true
+        for processor in 0..<Int32(size) * 8 where isPermitted {
+            // EINVAL: there is no such processor, or this thread may not use it.
+            if linux_run_on(processor) == 0 { linux_note_processor(&visited, processor) } else { isPermitted = systemError == EINVAL }
         }
         _ = linux_set_affinity(&before, size)
-        return visited > 0
+        return isPermitted && linux_threads_are_within(&visited) != 0
     }
 }
