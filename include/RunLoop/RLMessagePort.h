@@ -21,8 +21,9 @@
  *  port is invalid or its process has ended, however it ended: a crash leaves no name behind. Names are visible to the
  *  processes of one user on one machine. They are files in a directory, which is `$RUNLOOP_PORT_DIR`, or else
  *  `$XDG_RUNTIME_DIR/runloop`, or else `/tmp/runloop-UID`, and which is created with mode 0700 if it is missing. A
- *  directory in which others could replace the user's files, or a symbolic link to a directory, is refused. The kernel
- *  identifies the other end, and processes of other users are refused. /proc must be mounted.
+ *  directory in which others could replace the user's files, or a symbolic link to a directory, is refused. Another
+ *  user can create the one in /tmp first, so set RUNLOOP_PORT_DIR for daemons. The kernel identifies the other end, and
+ *  processes of other users are refused. /proc must be mounted.
  *
  *  Other users
  *  -----------
