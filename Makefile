@@ -8,7 +8,11 @@ BUILD     ?= build
 SWIFTC    ?= swiftc
 CLANG     ?= clang
 AR        ?= ar
+# STRIP=: leaves the debug information in the libraries, for tools that move it elsewhere, such as Debian's dh_strip.
 STRIP     ?= strip
+OBJCOPY   ?= objcopy
+NM        ?= nm
+READELF   ?= readelf
 # From Debian's libbsd-dev. Only one of its objects is linked in, so the libraries need nothing but libc at run time.
 LIBBSD    ?= $(shell $(CLANG) -print-file-name=libbsd.a 2>/dev/null || echo libbsd.a)
 
@@ -33,7 +37,10 @@ SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -
               -enable-experimental-feature Embedded -enable-experimental-feature Extern \
               -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC \
               -g -dwarf-version=4 -Xfrontend -no-clang-module-breadcrumbs -file-prefix-map $(CURDIR)=. -file-compilation-dir .
-CFLAGS     := -std=c11 -Oz -g -gdwarf-4 -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -ffile-prefix-map=$(CURDIR)=.
+C_FLAGS    := -std=c11 -Oz -g -gdwarf-4 -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -ffile-prefix-map=$(CURDIR)=.
+# CPPFLAGS, CFLAGS and LDFLAGS are the user's, or the distribution's. They are added to what the libraries need, at the end, so
+# that they win.
+COMPILE    = $(CLANG) $(C_FLAGS) $(CPPFLAGS) $(CFLAGS)
 
 include Tests/own-directory.mk Makefile.check Makefile.install
 
@@ -53,15 +60,15 @@ $(OBJ)/core.o: $(SWIFT) $(CMODULES) Sources/unwind.awk Makefile
 	$(IN_OWN_DIRECTORY) $(SWIFTC) $(SWIFTFLAGS) $(IMPORTS) -emit-assembly $(SWIFT) -o $(OBJ)/core.s
 	awk -f Sources/unwind.awk $(OBJ)/core.s > $(OBJ)/unwind.s
 	$(CLANG) -ffile-prefix-map=$(CURDIR)=. -c $(OBJ)/unwind.s -o $@
-	objcopy --set-section-alignment .rodata.str1.16=1 --remove-section=.debug_names $@
+	$(OBJCOPY) --set-section-alignment .rodata.str1.16=1 --remove-section=.debug_names $@
 
 $(OBJ)/%.o: Sources/CLinux/%.c $(CMODULES)
 	@mkdir -p $(@D)
-	$(CLANG) $(CFLAGS) -ISources/CLinux/include -c $< -o $@
+	$(COMPILE) -ISources/CLinux/include -c $< -o $@
 
 $(OBJ)/%.o: Sources/CRunLoop/%.c $(CMODULES)
 	@mkdir -p $(@D)
-	$(CLANG) $(CFLAGS) -Iinclude -c $< -o $@
+	$(COMPILE) -Iinclude -c $< -o $@
 
 # A name without a folder means that the compiler has not found the file.
 libbsd.a:
@@ -80,19 +87,25 @@ OBJECTS := $(addprefix $(OBJ)/,core.o CLinux.o Closing.o Races.o Unwind.o Consta
 # faster than a random order does.
 $(OBJ)/$(SHARED): $(OBJECTS) Sources/exports.map
 	$(CLANG) -fuse-ld=lld -shared -nostartfiles -Wl,-soname,$(SHARED) -Wl,--version-script=Sources/exports.map -Wl,--gc-sections \
-	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-O2 -Wl,-Bsymbolic-functions -Wl,--no-rosegment -Wl,--build-id -o $@ $(OBJECTS)
+	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,-O2 -Wl,-Bsymbolic-functions -Wl,--no-rosegment -Wl,--build-id $(LDFLAGS) -o $@ $(OBJECTS)
 
 # The debug information, which debuggers find by the build id of the library: functions, lines, variables.
 $(LIB)/librunloop.so.debug: $(OBJ)/$(SHARED)
 	@mkdir -p $(@D)
-	objcopy --only-keep-debug --compress-debug-sections $< $@
+	$(OBJCOPY) --only-keep-debug --compress-debug-sections $< $@
+
+# $(call STRIPPED,library,debug file): makes $@ of the library.
+define STRIPPED
+cp $(1) $@.new
+$(STRIP) --strip-unneeded --remove-section=.comment $@.new
+$(if $(filter :,$(STRIP)),,$(OBJCOPY) --add-gnu-debuglink=$(2) $@.new)
+mv $@.new $@
+endef
 
 # Without the debug file, a backtrace still names the exports and the functions that call clients' callbacks:
 # exports.map.
 $(LIB)/$(SHARED): $(OBJ)/$(SHARED) $(LIB)/librunloop.so.debug
-	strip --strip-unneeded --remove-section=.comment -o $@.new $<
-	objcopy --add-gnu-debuglink=$(LIB)/librunloop.so.debug $@.new
-	mv $@.new $@
+	$(call STRIPPED,$<,$(LIB)/librunloop.so.debug)
 
 $(LIB)/librunloop.so: $(LIB)/$(SHARED)
 	ln -sf $(SHARED) $@
@@ -102,7 +115,7 @@ $(LIB)/librunloop.so: $(LIB)/$(SHARED)
 $(LIB)/librunloop.a: $(OBJECTS)
 	@mkdir -p $(@D)
 	$(CLANG) -nostdlib -r -o $(OBJ)/librunloop.o $(OBJECTS)
-	objcopy --strip-debug --wildcard --keep-global-symbol='RL*' --keep-global-symbol='kRL*' $(OBJ)/librunloop.o
+	$(OBJCOPY) --strip-debug --wildcard --keep-global-symbol='RL*' --keep-global-symbol='kRL*' $(OBJ)/librunloop.o
 	rm -f $@
 	$(AR) rcs $@ $(OBJ)/librunloop.o
 
@@ -112,18 +125,18 @@ SHARED_CF := librunloop-cf.so.$(SOVERSION)
 
 # All headers, so that a new one is included automatically.
 $(OBJ)/cf-names.inc: Sources/RunLoopCF/names.awk $(wildcard include/CoreFoundation/*.h) $(LIB)/$(SHARED)
-	nm -D --defined-only $(LIB)/$(SHARED) | sed 's/.* //; s/@.*//' > $(OBJ)/exported.txt
+	$(NM) -D --defined-only $(LIB)/$(SHARED) | sed 's/.* //; s/@.*//' > $(OBJ)/exported.txt
 	for header in include/CoreFoundation/*.h; do echo "#include <$${header#include/}>"; done | \
 	    $(CLANG) -E -P -xc -Iinclude - | awk -v exported=$(OBJ)/exported.txt -f Sources/RunLoopCF/names.awk > $@
 
 $(OBJ)/RunLoopCF.o: Sources/RunLoopCF/RunLoopCF.c $(OBJ)/cf-names.inc
-	$(CLANG) $(CFLAGS) -fno-constant-cfstrings -Iinclude -I$(OBJ) -c $< -o $@
+	$(COMPILE) -fno-constant-cfstrings -Iinclude -I$(OBJ) -c $< -o $@
 
 # librunloop.so is in the same directory, wherever that is. Callers without headers often load this library by its path.
 BESIDE ?= -Wl,-rpath,'$$ORIGIN'
 $(LIB)/$(SHARED_CF): $(OBJ)/RunLoopCF.o Sources/RunLoopCF/exports.map $(LIB)/librunloop.so
 	$(CLANG) -fuse-ld=lld -shared -Wl,-soname,$(SHARED_CF) $(BESIDE) -Wl,--version-script=Sources/RunLoopCF/exports.map \
-	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,--build-id -o $@.new $< -L$(LIB) -lrunloop
+	    -Wl,-z,nodelete -Wl,-z,relro -Wl,-z,now -Wl,-z,defs -Wl,--build-id $(LDFLAGS) -o $@.new $< -L$(LIB) -lrunloop
 	$(STRIP) --strip-unneeded $@.new
 	mv $@.new $@
 
