@@ -29,8 +29,8 @@ NEEDS_SWIFT := command -v $(SWIFTC) >/dev/null || { echo "librunloop needs the S
 IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
 # -Osize: 20 kB smaller than -O. On eight rows of the bench it executes as many instructions, or 1 or 2 % more
 # (posts: 4 %); the others were not compared. What must be inlined on the hot paths is inlined by attribute. One trap instruction
-# per function instead of one per check. No stack guards: the arrays on the stack are structs that the kernel fills up
-# to a given size, and texts and lists that count what is put into them. -g: for librunloop.so.debug; DWARF 4, because
+# per function instead of one per check. No stack guards, which would be 2 kB in each library: the arrays on the stack
+# are structs that the kernel fills up to a given size, and texts and lists that count what is put into them. -g: for librunloop.so.debug; DWARF 4, because
 # the Valgrind of Debian 12 rejects a library with debug information of version 5. No breadcrumbs: they contain the path
 # of the compiler's cache, so no two builds would be identical.
 SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -Osize \
@@ -38,9 +38,13 @@ SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -
               -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC \
               -g -dwarf-version=4 -Xfrontend -no-clang-module-breadcrumbs -file-prefix-map $(CURDIR)=. -file-compilation-dir .
 C_FLAGS    := -std=c11 -Oz -g -gdwarf-4 -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -ffile-prefix-map=$(CURDIR)=.
+# Guards on the stack, and calls of libc that know the size of what they fill: of C files that are compiled here, not of the C
+# functions in headers that are inlined into Swift (SECURITY.md), nor of Races.c, whose one array has six words with constant
+# indices: it is in both libraries.
+HARDENED   := -fstack-protector-strong $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-D_FORTIFY_SOURCE=2)
 # CPPFLAGS, CFLAGS and LDFLAGS are the user's, or the distribution's. They are added to what the libraries need, at the end, so
 # that they win.
-COMPILE    = $(CLANG) $(C_FLAGS) $(CPPFLAGS) $(CFLAGS)
+COMPILE    = $(CLANG) $(C_FLAGS) $(HARDENED) $(CPPFLAGS) $(CFLAGS)
 
 include Tests/own-directory.mk Makefile.check Makefile.install
 
@@ -62,6 +66,7 @@ $(OBJ)/core.o: $(SWIFT) $(CMODULES) Sources/unwind.awk Makefile
 	$(CLANG) -ffile-prefix-map=$(CURDIR)=. -c $(OBJ)/unwind.s -o $@
 	$(OBJCOPY) --set-section-alignment .rodata.str1.16=1 --remove-section=.debug_names $@
 
+$(OBJ)/Races.o: HARDENED =
 $(OBJ)/%.o: Sources/CLinux/%.c $(CMODULES)
 	@mkdir -p $(@D)
 	$(COMPILE) -ISources/CLinux/include -c $< -o $@

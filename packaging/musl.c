@@ -5,7 +5,9 @@
  * The static library is compiled with glibc's headers. The structs that it passes to libc (mutexes, thread attributes, msghdr, stat,
  * epoll_event) have the same layout in both on 64-bit machines. */
 #define _GNU_SOURCE
+#include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -15,6 +17,24 @@ char __libc_single_threaded = 0;
 
 /* The function that the macro CMSG_NXTHDR of glibc's headers calls. */
 struct cmsghdr *__cmsg_nxthdr(struct msghdr *message, struct cmsghdr *header) { return CMSG_NXTHDR(message, header); }
+
+/* glibc's headers call these if _FORTIFY_SOURCE is defined. `size` is that of the memory, at least `count`. */
+int __vsnprintf_chk(char *bytes, size_t count, int flag, size_t size, const char *format, va_list arguments)
+{
+    (void)flag;
+    if (size < count)
+        abort();
+    return vsnprintf(bytes, count, format, arguments);
+}
+
+int __snprintf_chk(char *bytes, size_t count, int flag, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    int result = __vsnprintf_chk(bytes, count, flag, size, format, arguments);
+    va_end(arguments);
+    return result;
+}
 
 /* Swift's runtime can seed its hashes with this. Before the kernel has random bytes, getrandom() waits for them. */
 void arc4random_buf(void *bytes, size_t count)

@@ -140,6 +140,11 @@ def test_hardening():
     assert "RUNPATH" not in dynamic_section()
 
 
+@pytest.mark.parametrize("name", ["lib/librunloop.so", "lib/librunloop-kit.so", "lib/runloop/librunloop-trace.so", "bin/runloop"])
+def test_c_files_have_stack_guards(name):
+    assert re.search(r" U __stack_chk_fail\b", output("nm", "-D", "-u", existing(BUILD / name)))
+
+
 def test_stripped_and_small():
     """Except for unwind tables, and the names that a backtrace needs (test_debugging.py)."""
     sections = output("readelf", "-SW", shared())
