@@ -14,7 +14,7 @@ HERE = ROOT / "Tests/packaging"
 TICKS = (ROOT / "examples/expected/hello.txt").read_text()
 #: The libraries that each program of the projects needs at run time.
 PROGRAMS = {"shared": ["librunloop.so.0"], "archive": [], "headers": ["librunloop.so.0"], "names": ["librunloop-cf.so.0"],
-            "kit": ["librunloop-kit.so.0"]}
+            "kit": ["librunloop-kit.so.0"], "kit-archive": [], "trace": ["librunloop-trace.so.0"]}
 #: A program that does not include the headers: CF's names are symbols for it.
 NAMES = """#include <stdio.h>
 extern int CFRunLoopRunInMode(const void *, double, unsigned char);
@@ -45,6 +45,19 @@ int main(void)
     return RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1) == kRLRunLoopRunHandledSource ? 0 : 1;
 }
 """.replace("TICKS", TICKS.replace("\n", "\\n"))
+#: Asks about its own loop.
+TRACE = """#include <RunLoopTrace/RunLoopTrace.h>
+#include <stdio.h>
+int main(void)
+{
+    RLStringRef text = RLRunLoopCopyExplanation(RLRunLoopGetCurrent());
+    if (text == NULL)
+        return 1;
+    RLRelease(text);
+    fputs("TICKS", stdout);
+    return 0;
+}
+""".replace("TICKS", TICKS.replace("\n", "\\n"))
 
 
 @pytest.fixture
@@ -56,6 +69,7 @@ def sources(tmp_path):
     (folder / "hello.c").write_text(hello)
     (folder / "names.c").write_text(NAMES)
     (folder / "kit.c").write_text(KIT)
+    (folder / "trace.c").write_text(TRACE)
     hello = re.sub(r"\b(k?)RL(?=[A-Z])", r"\1CF", hello)
     (folder / "headers.c").write_text(hello.replace("<RunLoop/RunLoop.h>", "<CoreFoundation/CoreFoundation.h>"))
     return folder
@@ -79,6 +93,14 @@ def test_cmake_project_finds_the_library(tree, request, sources, tmp_path):
            f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_C_FLAGS=-Wall -Wextra -Werror")
     output("cmake", "--build", tmp_path / "build")
     expect_programs(tmp_path / "build")
+
+
+@pytest.mark.parametrize("mixed", ["RunLoop::static;RunLoop::kit", "RunLoop::kit_static;RunLoop::runloop", "RunLoop::static;RunLoop::cf"])
+def test_cmake_refuses_two_librunloops(mixed, installed, sources, tmp_path):
+    command = ["cmake", "-G", "Ninja", "-S", HERE / "cmake", "-B", tmp_path / "build", f"-DSOURCES={sources}",
+               f"-DCMAKE_PREFIX_PATH={installed / 'usr'}", f"-DMIXED={mixed}"]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode != 0 and "RUNLOOP_LIBRARIES" in result.stderr
 
 
 #: Requested versions, and whether 0.1.0 satisfies them: while MAJOR is 0, every MINOR may require changes to programs.
