@@ -16,7 +16,7 @@ TICKS = (ROOT / "examples/expected/hello.txt").read_text()
 #: Lintian's messages that are expected, and why.
 EXPLAINED = {"initial-upload-closes-no-bugs": "the packages are not for Debian's archive"}
 PACKAGES = ["librunloop-cf0", "librunloop-cf0-dbgsym", "librunloop-dev", "librunloop-doc", "librunloop-kit0", "librunloop-kit0-dbgsym",
-            "librunloop0", "librunloop0-dbgsym", "runloop-tools", "runloop-tools-dbgsym"]
+            "librunloop-trace", "librunloop-trace-dbgsym", "librunloop0", "librunloop0-dbgsym", "runloop-tools", "runloop-tools-dbgsym"]
 
 
 def run(*command, **options):
@@ -57,6 +57,19 @@ def test_types_are_written_down(name, tmp_path):
 
 def test_packages_are_these(made):
     assert sorted(path.name.split("_")[0] for path in made.glob("*.deb")) == PACKAGES
+
+
+def test_packages_for_several_machines_go_together(made):
+    """A package with Multi-Arch: same needs only such packages, so that it can be installed for two architectures at once."""
+    words = ("Package", "Multi-Arch", "Depends", "Pre-Depends")
+    found = [dict(line.split(": ", 1) for line in output("dpkg-deb", "--field", package, *words).splitlines()) for package in made.glob("*.deb")]
+    same = {fields["Package"] for fields in found if fields.get("Multi-Arch") == "same"}
+    ours = {fields["Package"] for fields in found}
+    assert {"librunloop-dev", "librunloop-trace", "librunloop0"} <= same
+    for fields in found:
+        if fields["Package"] in same:
+            needed = set(re.findall(r"[\w.+-]*runloop[\w.+-]*", fields.get("Depends", "") + fields.get("Pre-Depends", "")))
+            assert needed & ours <= same, fields["Package"]
 
 
 def test_packages_name_their_maintainer(made):
