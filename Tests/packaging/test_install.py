@@ -242,17 +242,22 @@ MOVED = ["LIBDIR=/usr/lib/x86_64-linux-gnu", "DOCDIR=/usr/share/documents", "MAN
 
 @pytest.mark.parametrize("variables", [[], MOVED], ids=["usual", "moved"])
 def test_uninstall_leaves_nothing(tmp_path, variables):
-    """Nothing of this project: another package's file stays."""
-    neighbour = tmp_path / "usr/lib/pkgconfig/neighbour.pc"
-    neighbour.parent.mkdir(parents=True)
-    neighbour.touch()
+    """Nothing of this project: other packages' files stay, also manual pages and links to them. It needs no build directory."""
+    manual = ("usr/man" if "MANDIR=/usr/man" in variables else "usr/share/man") + "/man3"
+    neighbours = ["usr/lib/pkgconfig/neighbour.pc", f"{manual}/CFOther.3", f"{manual}/RLOther.3"]
+    for name in neighbours:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / neighbours[0]).touch()
+    (tmp_path / neighbours[1]).write_text(".Dd today\n.Os another\nlibrunloop\n")
+    (tmp_path / neighbours[2]).symlink_to("CFOther.3")
     make("install", tmp_path, *variables)
     assert len(files(tmp_path)) > 10
-    assert make("uninstall", tmp_path, *variables) == ""
-    assert files(tmp_path) == ["usr/lib/pkgconfig/neighbour.pc"]
+    nowhere = [*variables, f"BUILD={tmp_path}/nowhere", "PYTHON=no-python"]
+    assert make("uninstall", tmp_path, *nowhere) == ""
+    assert files(tmp_path) == sorted(neighbours)
     assert not (tmp_path / "usr/include/RunLoop").exists() and not (tmp_path / "usr/include/runloop-cf").exists()
     assert not (tmp_path / "usr/lib/debug").exists()
-    assert make("uninstall", tmp_path, *variables) == ""
+    assert make("uninstall", tmp_path, *nowhere) == ""
 
 
 def test_uninstall_leaves_empty_directories_of_others(tmp_path):
