@@ -6,6 +6,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
+#include "../waiting.h"
 #include <RunLoop/RunLoop.h>
 #include <check.h>
 #include <errno.h>

@@ -387,19 +387,6 @@ static void *wait_for_function(UNUSED void *info)
     return (void *)(intptr_t)errno;
 }
 
-static bool is_asleep(int tid)
-{
-    char path[64], line[128], state = 0;
-    snprintf(path, sizeof path, "/proc/self/task/%d/status", tid);
-    FILE *status = fopen(path, "r");
-    while (status && fgets(line, sizeof line, status))
-        if (sscanf(line, "State: %c", &state) == 1)
-            break;
-    if (status)
-        fclose(status);
-    return state == 'S';
-}
-
 /* The waiter's request is in the same batch as the function that ends the thread, and comes after it. */
 static void add_function_and_waiter(RLRunLoopRef rl)
 {

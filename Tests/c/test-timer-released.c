@@ -1,7 +1,6 @@
 /* The last reference of a timer goes, and at any instruction of that another thread takes one, which it may while a loop keeps the timer:
  * then that reference counts, and the timer lives. */
 #include "interrupt.h"
-#include <fcntl.h>
 
 static RLRunLoopTimerRef timer;
 static gate begin, added;
@@ -34,19 +33,6 @@ static void *other_thread(UNUSED void *unused)
         deed();
         atomic_store(&is_done, true);
     }
-}
-
-/* Whether a thread waits, for a lock. */
-static bool is_asleep(pid_t thread)
-{
-    char path[64], text[256];
-    snprintf(path, sizeof path, "/proc/self/task/%d/stat", thread);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[length > 0 ? length : 0] = 0;
-    const char *end = strrchr(text, ')');
-    return end != NULL && end[2] == 'S';
 }
 
 /* Unless the thread that was interrupted has a lock that the other one needs: then it goes on. */

@@ -2,6 +2,7 @@
 #ifndef RUNLOOP_TESTS_FAULTS_H
 #define RUNLOOP_TESTS_FAULTS_H
 #define _GNU_SOURCE
+#include "../waiting.h"
 #include <RunLoop/RunLoop.h>
 #include <dirent.h>
 #include <errno.h>
@@ -41,12 +42,6 @@ static inline void count_timer(RLRunLoopTimerRef timer, void *info)
 static inline void until(atomic_int *count, int wanted)
 {
     while (atomic_load(count) < wanted)
-        usleep(50);
-}
-
-static inline void until_asleep(RLRunLoopRef loop)
-{
-    while (!RLRunLoopIsWaiting(loop))
         usleep(50);
 }
 

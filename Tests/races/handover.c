@@ -1,6 +1,7 @@
 /* Correct programs that pass data from thread to thread through the library: a race detector must report nothing.
  * The data is ordinary memory without locks or atomics; only the library orders the accesses. `racy-…` are controls:
  * programs that are wrong, and must be reported. */
+#include "../waiting.h"
 #include <RunLoop/RunLoop.h>
 #include <math.h>
 #include <pthread.h>
@@ -290,8 +291,7 @@ static void observer(void)
 static void *write_and_stop(void *unused)
 {
     numbers[0] = 17;
-    while (!RLRunLoopIsWaiting(loop))
-        usleep(100);
+    until_asleep(loop);
     RLRunLoopStop(loop);
     return unused;
 }
@@ -313,8 +313,7 @@ static void look(RLRunLoopObserverRef seen, RLRunLoopActivity activity, void *in
 
 static void *write_and_wake(void *unused)
 {
-    while (!RLRunLoopIsWaiting(loop))
-        usleep(100);
+    until_asleep(loop);
     numbers[0] = 17;
     RLRunLoopWakeUp(loop);
     return unused;
@@ -358,8 +357,7 @@ static void *signal_and_write(void *unused)
         RLRunLoopWakeUp(loop);
         numbers[0] = i; /* too late */
     }
-    while (!RLRunLoopIsWaiting(loop))
-        usleep(100);
+    until_asleep(loop);
     RLRunLoopStop(loop);
     return unused;
 }

@@ -8,6 +8,7 @@
  * Waking a sleeping loop takes one system call. That is intended, and the only report allowed. It is not suppressed
  * but counted: the program prints "system calls N", and the test expects exactly N reports. */
 #define _GNU_SOURCE
+#include "../waiting.h"
 #include <RunLoop/RunLoop.h>
 #include <errno.h>
 #include <pthread.h>
@@ -98,8 +99,7 @@ static void add_sources(const char *which)
         RLRunLoopAddSource(other_loop, sources[0], kRLRunLoopDefaultMode);
         CHECK(RLRunLoopContainsSource(other_loop, sources[0], kRLRunLoopDefaultMode));
         /* That woke the loop; while it is awake, it would take the signals that this thread is about to check. */
-        while (!RLRunLoopIsWaiting(other_loop))
-            usleep(20);
+        until_asleep(other_loop);
     }
 }
 
@@ -157,12 +157,6 @@ static void *run(void *which)
     return NULL;
 }
 
-static void until_asleep(void)
-{
-    while (!RLRunLoopIsWaiting(loop))
-        usleep(20);
-}
-
 static void until_performed(long wanted)
 {
     while (atomic_load(&performed) < wanted)
@@ -208,7 +202,7 @@ static int asleep(void)
 {
     for (int i = 0; i < rounds; i++) {
         long before = atomic_load(&performed);
-        until_asleep();
+        until_asleep(loop);
         errno = E2BIG;
         CHECK(is_waiting());
         signal_all();
@@ -216,7 +210,7 @@ static int asleep(void)
         wake_up();
         CHECK(errno == E2BIG);
         until_performed(before + source_count);
-        until_asleep();
+        until_asleep(loop);
         errno = E2BIG;
         stop();
         CHECK(errno == E2BIG);
@@ -258,8 +252,7 @@ static void start_other_loop(void)
     CHECK(pthread_create(&thread, NULL, run_other, NULL) == 0);
     while (!atomic_load(&ready))
         usleep(20);
-    while (!RLRunLoopIsWaiting(other_loop))
-        usleep(20);
+    until_asleep(other_loop);
     atomic_store(&ready, false);
 }
 
@@ -302,7 +295,7 @@ int main(int argc, char **argv)
         CHECK(pthread_create(&thread, NULL, run, argv[1]) == 0);
         while (!atomic_load(&ready))
             usleep(20);
-        until_asleep();
+        until_asleep(loop);
         if (strcmp(argv[2], "asleep-descriptor") == 0)
             watch_a_descriptor();
         if (strcmp(argv[2], "running") == 0)
