@@ -25,6 +25,18 @@ static inline bool has_ipv6(void)
     return is_there;
 }
 
+/* Returns a blocking connection to the address of a listener or server. */
+static inline int connect_client(RLListenerRef listener)
+{
+    RLDataRef address = RLListenerCopyAddress(listener);
+    ck_assert_ptr_nonnull(address);
+    const struct sockaddr *to = (const void *)RLDataGetBytePtr(address);
+    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    require(connect(fd, to, (socklen_t)RLDataGetLength(address)) == 0);
+    RLRelease(address);
+    return fd;
+}
+
 /* Calls a function with stderr redirected to a pipe, and stores the output in `text`. Keeps the function's errno. */
 static inline void capture_stderr(void (*body)(void), char *text, size_t size)
 {

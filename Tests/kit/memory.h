@@ -4,6 +4,7 @@
 #include "files.h"
 
 #include <dlfcn.h>
+#include <sys/un.h>
 
 /* Whether allocations of this thread may fail. */
 static __thread bool armed;
@@ -50,6 +51,17 @@ static UNUSED void *made(void *object)
     return object;
 }
 #define MADE(call) made((errno = 0, (void *)(call)))
+
+/* Returns a connection to a listener or server at a path. */
+static UNUSED int connect_to(RLListenerRef listener)
+{
+    struct sockaddr_un address;
+    socklen_t size = sizeof address;
+    require(getsockname(RLListenerGetNativeDescriptor(listener), (struct sockaddr *)&address, &size) == 0);
+    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    require(connect(client, (struct sockaddr *)&address, size) == 0);
+    return client;
+}
 
 static struct lifetime life; /* the info of everything that is tried */
 

@@ -2,6 +2,7 @@
  * must give the final tree, except below paths that were to be scanned again, and every directory must be watched
  * under its right path. */
 #include "files.h"
+#include "random.h"
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -179,18 +180,11 @@ static const char *difference(void)
 
 /* -- The process that changes files -- */
 
-static uint64_t seed;
-static unsigned below(unsigned limit)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned)(seed >> 33) % limit;
-}
-
 static void random_path(char *path)
 {
     path += sprintf(path, "%s", base);
-    for (unsigned depth = 1 + below(is_behind ? 3 : 4); depth > 0; depth--)
-        path += sprintf(path, "/%c", 'a' + (char)below(names));
+    for (unsigned depth = 1 + random_below(is_behind ? 3 : 4); depth > 0; depth--)
+        path += sprintf(path, "/%c", 'a' + (char)random_below(names));
 }
 
 /* Performs a random operation. Most of them fail, because a file that they need does not exist. */
@@ -200,11 +194,11 @@ static void operate(const char *outside)
     random_path(path);
     random_path(other);
     int file;
-    if (exchanges && below(10) == 0) {
-        syscall(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, below(20) == 0 ? outside : other, RENAME_EXCHANGE);
+    if (exchanges && random_below(10) == 0) {
+        syscall(SYS_renameat2, AT_FDCWD, path, AT_FDCWD, random_below(20) == 0 ? outside : other, RENAME_EXCHANGE);
         return;
     }
-    switch (below(is_behind ? 13 : 16)) { /* the last three would leave too few directories */
+    switch (random_below(is_behind ? 13 : 16)) { /* the last three would leave too few directories */
     case 0 ... 4:
         mkdir(path, 0700);
         break;
@@ -235,7 +229,7 @@ static void operate(const char *outside)
             (void)!symlink("a", path);
         break;
     default:
-        if (below(4) == 0)
+        if (random_below(4) == 0)
             remove_tree(path);
         else
             chmod(path, 0700);
@@ -249,10 +243,10 @@ static void do_things(uint64_t number, int pipe)
     snprintf(outside, sizeof outside, "%s-outside", base);
     snprintf(kept, sizeof kept, "%s-kept", base);
     write_file(kept, "x");
-    seed = number;
+    random_state = number;
     for (int i = 0; i < SCALED(OPERATIONS); i++) {
         operate(outside);
-        if (below(40) == 0)
+        if (random_below(40) == 0)
             sched_yield();
         if (is_behind)
             cause_long_events(kept, 4); /* the kernel queues 16 384 events; the loop reads 1 000 of these in one pass */
@@ -335,8 +329,8 @@ static void probe_directories(void)
 static void run_while(pid_t process, int pipe)
 {
     char bytes[8];
-    while (is_behind && read(pipe, bytes, 1 + below(sizeof bytes)) > 0)
-        for (unsigned passes = below(3); passes > 0; passes--)
+    while (is_behind && read(pipe, bytes, 1 + random_below(sizeof bytes)) > 0)
+        for (unsigned passes = random_below(3); passes > 0; passes--)
             RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1);
     int status = 0;
     while (waitpid(process, &status, WNOHANG) == 0)
@@ -353,7 +347,7 @@ START_TEST(random_file_events_reproduce_the_tree)
     overflows = (_i & 8) != 0 && queue_limit() <= 20000;
     names = is_behind ? 3 : 6;
     snprintf(end, sizeof end, "%s/end", base);
-    seed = (uint64_t)_i + 1000;
+    random_state = (uint64_t)_i + 1000;
     char outside[600];
     snprintf(outside, sizeof outside, "%s-outside", base);
     for (int i = 0; i < 60; i++)

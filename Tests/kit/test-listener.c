@@ -24,18 +24,6 @@ static void forget_accepted(void)
         close(accepted[--accepted_count]);
 }
 
-/* Returns a blocking connection to the listener's address. */
-static int connect_client(void)
-{
-    RLDataRef address = RLListenerCopyAddress(listener);
-    ck_assert_ptr_nonnull(address);
-    const struct sockaddr *to = (const void *)RLDataGetBytePtr(address);
-    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    require(connect(fd, to, (socklen_t)RLDataGetLength(address)) == 0);
-    RLRelease(address);
-    return fd;
-}
-
 static void end_listener(void)
 {
     RLListenerClose(listener);
@@ -69,7 +57,7 @@ START_TEST(listeners_accept_ipv4_and_ipv6)
         int port = RLListenerGetPort(listener);
         ck_assert_int_gt(port, 0);
         if (hosts[i] != NULL || has_ipv6())
-            assert_accepts(connect_client());
+            assert_accepts(connect_client(listener));
         if (hosts[i] == NULL) { /* IPv4 too, even if the socket is an IPv6 socket */
             int fd = socket(AF_INET, SOCK_STREAM, 0);
             struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
@@ -114,7 +102,7 @@ START_TEST(listeners_claim_and_free_unix_socket_paths)
     snprintf(path, sizeof path, "%s/s", directory);
     snprintf(other, sizeof other, "%s/other", directory);
     listener = add(RLListenerCreateWithPath(NULL, path, keep_it, NULL));
-    assert_accepts(connect_client());
+    assert_accepts(connect_client(listener));
     ck_assert_int_eq(RLListenerGetPort(listener), 0);
     ck_assert_ptr_null(RLListenerCreateWithPath(NULL, path, keep_it, NULL));
     ck_assert_int_eq(errno, EADDRINUSE);
@@ -139,7 +127,7 @@ START_TEST(listeners_claim_and_free_unix_socket_paths)
     ck_assert_int_eq(errno, ENAMETOOLONG);
     snprintf(name, sizeof name, "@runloop-test-%d", getpid());
     listener = add(RLListenerCreateWithPath(NULL, name, keep_it, NULL));
-    assert_accepts(connect_client());
+    assert_accepts(connect_client(listener));
     end_listener();
     forget_accepted();
 }
@@ -151,7 +139,7 @@ START_TEST(a_listener_can_use_the_programs_socket)
     require(listen(fd, 1) == 0);
     listener = add(RLListenerCreate(NULL, fd, 0, keep_it, NULL));
     ck_assert_int_eq(RLListenerGetNativeDescriptor(listener), fd);
-    assert_accepts(connect_client());
+    assert_accepts(connect_client(listener));
     end_listener();
     ck_assert_int_ne(fcntl(fd, F_GETFD), -1); /* not closed */
     close(fd);
@@ -165,7 +153,7 @@ static int clients[64];
 static void connect_clients(int count)
 {
     for (int i = 0; i < count; i++)
-        clients[i] = connect_client();
+        clients[i] = connect_client(listener);
 }
 static void close_clients(int count)
 {
@@ -355,7 +343,7 @@ START_TEST(two_loops_share_a_listener)
     listener = RLListenerCreateWithHost(NULL, "127.0.0.1", NULL, take_one, NULL);
     pthread_t threads[2] = {start_thread(serve_clients, listener), start_thread(serve_clients, listener)};
     for (int i = 0; i < 200; i++)
-        close(connect_client());
+        close(connect_client(listener));
     join_thread(threads[0]);
     join_thread(threads[1]);
     ck_assert_int_eq(taken, 200);
@@ -384,7 +372,8 @@ START_TEST(a_listener_works_in_the_child_of_a_fork)
     run_passes();
     ck_assert_int_eq(accepted_count, 0);
     RLListenerSetEnabled(listener, 1);
-    assert_accepts(connect_client()); /* the child closed its copy; here the listener is open, and still has its path */
+    assert_accepts(
+        connect_client(listener)); /* the child closed its copy; here the listener is open, and still has its path */
     close_clients(2);
     end_listener();
     forget_accepted();

@@ -2,7 +2,6 @@
 #include "memory.h"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 
 static int calls;
 static bool is_open, is_set_up;
@@ -20,16 +19,6 @@ static void accepted(UNUSED RLListenerRef server, RLStreamRef stream, UNUSED voi
 {
     is_open = true;
     is_set_up = RLStreamSetReadDelimiter(stream, "\n", 1, 100);
-}
-
-static int connect_to(RLListenerRef server)
-{
-    struct sockaddr_un address;
-    socklen_t size = sizeof address;
-    require(getsockname(RLListenerGetNativeDescriptor(server), (struct sockaddr *)&address, &size) == 0);
-    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    require(connect(client, (struct sockaddr *)&address, size) == 0);
-    return client;
 }
 
 /* With memory again. A connection that did not become a stream is closed by then. */

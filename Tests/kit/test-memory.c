@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 
 static int calls;
@@ -267,16 +266,6 @@ static void accepted(UNUSED RLListenerRef listener, int descriptor, UNUSED void 
     calls++;
 }
 
-static int connect_client(RLListenerRef listener)
-{
-    struct sockaddr_un address;
-    socklen_t size = sizeof address;
-    require(getsockname(RLListenerGetNativeDescriptor(listener), (struct sockaddr *)&address, &size) == 0);
-    int client = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    require(connect(client, (struct sockaddr *)&address, size) == 0);
-    return client;
-}
-
 /* Creates a listener. Afterwards nothing is left at its path, whether it was created or not. */
 static bool use_listener(void)
 {
@@ -288,7 +277,7 @@ static bool use_listener(void)
     calls = 0;
     if (listener != NULL) {
         RLRunLoopAddSource(RLRunLoopGetCurrent(), listener, kRLRunLoopDefaultMode);
-        int client = connect_client(listener);
+        int client = connect_to(listener);
         run_passes();
         is_in_loop = calls == 1;
         armed = false;
@@ -384,7 +373,7 @@ START_TEST(a_listener_without_descriptors_and_memory_does_not_block_the_loop)
     snprintf(name, sizeof name, "@runloop-%d", getpid());
     RLListenerRef listener = add(RLListenerCreateWithPath(NULL, name, accepted, NULL));
     run_passes(); /* the loop opens all that it needs */
-    int client = connect_client(listener);
+    int client = connect_to(listener);
     struct rlimit limit, none;
     require(getrlimit(RLIMIT_NOFILE, &limit) == 0);
     none = limit;

@@ -2,6 +2,7 @@
  * in callbacks and nested runs. No callback comes after its info was released; in the end every info is released, and no descriptor is
  * left. RL_SEEDS=1000 runs more programs, RL_SEED=7 one. */
 #include "files.h"
+#include "random.h"
 
 #include <signal.h>
 #include <sys/un.h>
@@ -27,13 +28,6 @@ static int info_count, depth;
 static struct looper other_loop;
 static RLWorkersRef workers;
 static RLRunLoopMode modes[3];
-
-static uint64_t state;
-static uint32_t random_below(uint32_t limit)
-{
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (uint32_t)(state >> 33) % limit;
-}
 
 static const void *retain_info(const void *pointer)
 {
@@ -349,7 +343,7 @@ static bool is_all_released(void)
 static void run_program(uint64_t seed)
 {
     int descriptors = open_descriptors();
-    state = seed;
+    random_state = seed;
     info_count = 0;
     memset(infos, 0, sizeof infos);
     workers = RLWorkersCreate(NULL, 2);

@@ -33,18 +33,6 @@ static void note_it(RLListenerRef listener, RLStreamRef stream, UNUSED void *inf
     streams[accepted_count++] = stream;
 }
 
-/* A blocking connection to the server's address. */
-static int connect_client(void)
-{
-    RLDataRef address = RLListenerCopyAddress(server);
-    ck_assert_ptr_nonnull(address);
-    const struct sockaddr *to = (const void *)RLDataGetBytePtr(address);
-    int fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    require(connect(fd, to, (socklen_t)RLDataGetLength(address)) == 0);
-    RLRelease(address);
-    return fd;
-}
-
 static void make_server(RLServerCallBack accepted, RLStreamCallBack callout, const RLStreamContext *context)
 {
     accepted_count = 0;
@@ -78,7 +66,7 @@ START_TEST(connections_become_streams)
     make_server(read_lines, serve, &context);
     ck_assert_int_eq(lifetime_held(&life), 0);
     ck_assert_int_gt(RLListenerGetPort(server), 0);
-    int clients[2] = {connect_client(), connect_client()};
+    int clients[2] = {connect_client(server), connect_client(server)};
     send_text(clients[0], "one\ntw"); /* is there when the connection is accepted */
     run_passes();
     ck_assert_int_eq(accepted_count, 2);
@@ -139,7 +127,7 @@ START_TEST(each_connection_has_its_own_info)
 {
     RLStreamContext context = {.info = &life, .retain = begin_connection, .release = end_connection};
     make_server(set_count, count_lines, &context);
-    int clients[2] = {connect_client(), connect_client()};
+    int clients[2] = {connect_client(server), connect_client(server)};
     send_text(clients[0], "xx");
     send_text(clients[1], "x");
     run_passes();
@@ -157,7 +145,7 @@ END_TEST
 START_TEST(nothing_to_set_up)
 {
     make_server(NULL, serve, NULL);
-    int client = connect_client();
+    int client = connect_client(server);
     send_text(client, "x");
     run_passes();
     assert_served("(x)");
@@ -171,7 +159,7 @@ END_TEST
 START_TEST(a_client_that_has_already_left_is_served)
 {
     make_server(NULL, serve, NULL);
-    int client = connect_client();
+    int client = connect_client(server);
     send_text(client, "x");
     close(client);
     run_passes();
@@ -188,7 +176,7 @@ static void echo(RLListenerRef listener, RLStreamRef stream, void *info)
 START_TEST(streams_without_a_callback)
 {
     make_server(echo, NULL, NULL);
-    int client = connect_client();
+    int client = connect_client(server);
     send_text(client, "hello");
     shutdown(client, SHUT_WR);
     run_passes();
@@ -210,7 +198,7 @@ START_TEST(paths_and_sockets_of_the_program_s)
     for (int i = 0; i < 2; i++) {
         server = add(i ? RLServerCreateWithPath(NULL, path, NULL, serve, NULL)
                        : RLServerCreate(NULL, fd, 0, NULL, serve, NULL));
-        int client = connect_client();
+        int client = connect_client(server);
         send_text(client, "x");
         run_passes();
         assert_served("(x)");
@@ -244,7 +232,7 @@ START_TEST(streams_are_in_the_server_s_modes)
     RLRunLoopRemoveSource(loop, server, kRLRunLoopDefaultMode);
     RLRunLoopAddSource(loop, server, one);
     RLRunLoopAddSource(loop, server, two);
-    int client = connect_client();
+    int client = connect_client(server);
     while (accepted_count == 0)
         RLRunLoopRunInMode(one, 1e10, 1);
     ck_assert(is_in(streams[0], one) && is_in(streams[0], two) && !is_in(streams[0], kRLRunLoopDefaultMode));
@@ -258,7 +246,7 @@ START_TEST(streams_are_in_the_server_s_modes)
     RLRunLoopRemoveSource(loop, server, one);
     RLRunLoopRemoveSource(loop, server, two);
     RLRunLoopAddSource(loop, server, kRLRunLoopCommonModes);
-    client = connect_client();
+    client = connect_client(server);
     while (accepted_count == 1)
         RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e10, 1);
     RLRunLoopAddCommonMode(loop, three);
@@ -298,7 +286,7 @@ START_TEST(two_loops_share_it)
     server = RLServerCreateWithHost(NULL, "127.0.0.1", NULL, accept_here, check_thread, NULL);
     pthread_t threads[2] = {start_thread(serve_clients, (void *)1), start_thread(serve_clients, (void *)2)};
     for (int i = 0; i < 200; i++) {
-        int client = connect_client();
+        int client = connect_client(server);
         send_text(client, "x");
         close(client);
     }
@@ -318,7 +306,7 @@ static void close_server(RLListenerRef listener, RLStreamRef stream, void *info)
 START_TEST(it_is_closed_in_a_callback)
 {
     make_server(close_server, serve, NULL);
-    int clients[2] = {connect_client(), connect_client()};
+    int clients[2] = {connect_client(server), connect_client(server)};
     run_passes();
     ck_assert_int_eq(accepted_count, 1);
     ck_assert_int_eq(RLListenerGetNativeDescriptor(server), -1);
@@ -342,7 +330,7 @@ START_TEST(a_stream_is_closed_in_the_callback)
 {
     RLStreamContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
     make_server(refuse, serve, &context);
-    int client = connect_client();
+    int client = connect_client(server);
     run_passes();
     ck_assert(has_ended(client));
     ck_assert_int_eq(lifetime_held(&life), 0);
@@ -361,7 +349,7 @@ static void run_loop(RLListenerRef listener, RLStreamRef stream, void *info)
 START_TEST(the_loop_runs_in_the_callback)
 {
     make_server(run_loop, NULL, NULL);
-    int clients[2] = {connect_client(), connect_client()};
+    int clients[2] = {connect_client(server), connect_client(server)};
     run_passes();
     ck_assert_int_eq(accepted_count, 2);
     for (int i = 0; i < 2; i++) {
@@ -384,7 +372,7 @@ START_TEST(the_child_of_a_fork_goes_on)
     make_server(note_it, serve, NULL);
     run_passes();
     RLListenerSetEnabled(server, 0);
-    int clients[2] = {connect_client(), connect_client()};
+    int clients[2] = {connect_client(server), connect_client(server)};
     send_text(clients[0], "x");
     send_text(clients[1], "y");
     ck_assert_int_eq(run_in_child(serve_in_child, NULL), 0);

@@ -2,13 +2,7 @@
  * end writes the same endless text. The model predicts each chunk's start and length. RL_SEEDS=1000 runs more
  * programs. */
 #include "stream-filter.h"
-
-static uint64_t state;
-static uint32_t random_below(uint32_t limit)
-{
-    state = state * 6364136223846793005 + 1442695040888963407;
-    return (uint32_t)(state >> 33) % limit;
-}
+#include "random.h"
 
 /* Returns a byte of the text. Lines end at irregular distances. */
 static uint8_t letter(size_t position)
@@ -161,7 +155,7 @@ START_TEST(random_streams_agree_with_the_model)
     const char *more = getenv("RL_SEEDS");
     int seeds = more != NULL ? atoi(more) : SCALED(60);
     for (int seed = 1; seed <= seeds; seed++) {
-        state = (uint64_t)seed * 2 + (uint64_t)_i;
+        random_state = (uint64_t)seed * 2 + (uint64_t)_i;
         run_program(_i == 1);
     }
 }
