@@ -268,7 +268,7 @@ static RLSignalRef signal_object;
 static void ask_signal(void) { ck_assert(!RLChildSendSignal(signal_object, SIGTERM)); }
 static void ignore(UNUSED RLSignalRef signal, UNUSED const RLSignalInfo *information, UNUSED void *info) {}
 
-static void ask_later_version(void)
+static void query_unknown_version(void)
 {
     RLChildStatus status = {.version = 1, .process = -5};
     ck_assert(!RLChildGetStatus(watcher.object, &status) && status.process == -5);
@@ -278,10 +278,10 @@ START_TEST(no_status_of_an_unknown_version_is_written)
 {
     struct held held = start_held(0);
     watch_child(&watcher, held.process);
-    assert_reports(ask_later_version, "runloop: RLChildGetStatus: status: version must be 0");
+    assert_reports(query_unknown_version, "runloop: RLChildGetStatus: status: version must be 0");
     close(held.hold);
     run_until_finished();
-    assert_reports(ask_later_version, "runloop: RLChildGetStatus: status: version must be 0");
+    assert_reports(query_unknown_version, "runloop: RLChildGetStatus: status: version must be 0");
     RLRelease(watcher.object);
 }
 END_TEST

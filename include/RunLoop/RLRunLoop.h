@@ -40,14 +40,12 @@
  *
  *  Fairness
  *  --------
- *  If n things are ready in a mode (descriptors of any kind, signalled sources, due timers, queued functions), each is
- *  served within a number of passes proportional to n, however the loop is run. There is one exception, the second
- *  rule's last sentence.
+ *  Each of n things that are ready in a mode is served within O(n) passes, however the loop is run, but for one case:
  *   - A pass fires all timers that are due when it reaches them, and calls the functions queued at that time; the rest
  *     of a queue that takes long waits for the next pass, unless the run has only one.
  *   - A pass performs all signalled version-0 sources, or only the first if the run returns after a source: the lowest
- *     order first, equal orders by the time of their first signal. As in CF, a lower order always goes first: in runs
- *     that return after a source, one that signals itself each time keeps those of a higher order waiting.
+ *     order first, equal orders by the time of their first signal. As in CF, a lower order always goes first: in such
+ *     runs (the one case) a source that signals itself each time keeps those of a higher order waiting.
  *   - A pass serves one descriptor. Descriptors that stay ready take turns with each other, and with timers that are
  *     always due. In each round sockets and descriptor objects go by order; version-1 sources only store theirs.
  *

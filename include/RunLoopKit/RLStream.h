@@ -31,9 +31,9 @@
  *  Writing
  *  -------
  *  If nothing is queued, RLStreamWrite() writes immediately and copies only what is left. So a reply on a socket costs
- *  one system call. RLStreamAppend() queues a small chunk, which is sent together with the next write. RLStreamFlush() has a
- *  function called when everything that was queued has been written, that is, handed to the kernel; the peer may not
- *  have received it.
+ *  one system call. RLStreamAppend() queues a small chunk, which is sent together with the next write. RLStreamFlush()
+ *  has a function called when everything that was queued has been written, that is, handed to the kernel; the peer may
+ *  not have received it.
  *
  *  The queue has no limit. A program that writes what it reads calls RLStreamCanAcceptBytes(), pauses reading when the
  *  result is 0, and resumes it when the event kRLStreamEventCanAcceptBytes reports that the queue has shrunk.

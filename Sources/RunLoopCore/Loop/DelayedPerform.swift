@@ -9,7 +9,7 @@ struct DelayedPerform: Linked, ~Copyable {
     let loop: RunLoopPointer
     let function: PerformRequest.Function
     let info: UnsafeMutableRawPointer?
-    /// The release function, if there is one, and its info. Whoever takes the record out of the list takes this, too.
+    /// The release function, if there is one, and its info. The thread that takes the record out of the list takes this, too.
     var extra: PerformExtraPointer?
     var timer: TimerPointer?
     var previous: DelayedPerformPointer?
