@@ -164,7 +164,11 @@ def test_the_umbrella_includes_the_system_headers_that_apples_includes(compiler,
 
 BLOCKS = """
 #include <stdio.h>
-static int object;
+static int object, reports;
+void RLReportError(const char *function, const char *parameter, const char *problem, RLBoolean isMisuse) {
+    (void)function, (void)parameter, (void)problem;
+    reports += isMisuse;
+}
 /* A library in which everything happens at once: enough to see that blocks are copied and released in pairs. */
 RLBoolean RLRunLoopPerformFunctionWithRelease(RLRunLoopRef rl, RLTypeRef modes, RLRunLoopFunction function, void *info,
                                               RLRunLoopFunction release) {
@@ -227,7 +231,7 @@ int main(void) {
               RLRunLoopPerformBlockAfterDelay(NULL, mode, NULL, 1) + RLRunLoopPerformBlockAfterDelay(NULL, NULL, ^{ calls++; }, 1) +
               (RLRunLoopTimerCreateWithHandler(NULL, 0, 0, 0, 0, NULL) != NULL) +
               (RLRunLoopObserverCreateWithHandler(NULL, 7, 1, 0, NULL) != NULL);
-    printf("%d %d %d\\n", good, bad, calls);
+    printf("%d %d %d %d\\n", good, bad, calls, reports);
     return 0;
 }
 """
@@ -243,7 +247,7 @@ def test_block_forms_copy_and_release_in_pairs(tmp_path):
     build(clang(), "c", "c11", ["-fblocks", "-g", "-fsanitize=address"], source, "-o", str(program),
           f"-L{runtime / 'linux'}", f"-Wl,-rpath,{runtime / 'linux'}", "-lBlocksRuntime")
     result = subprocess.run([program], capture_output=True, text=True)
-    assert (result.returncode, result.stdout) == (0, "8 0 21\n"), result.stderr
+    assert (result.returncode, result.stdout) == (0, "8 0 21 2\n"), result.stderr
 
 
 # ---- Comparison with Apple's headers. One file cannot include both, so two programs print their facts, which are compared. ----
