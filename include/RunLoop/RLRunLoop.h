@@ -177,8 +177,7 @@ RL_EXPORT void RLRunLoopRunAsCF(void);
 
 /** Implements CFRunLoopRunInMode(): RLRunLoopRunInMode(), but common modes of the main thread's loop are never empty.
  *  They can be empty only in runs nested in a callback of libdispatch's main queue. One program may use both functions,
- *  also nested. Parameters and result as RLRunLoopRunInMode().
- *  Thread: runs the calling thread's loop. */
+ *  also nested. Parameters and result as RLRunLoopRunInMode().  Thread: runs the calling thread's loop. */
 RL_EXPORT RLRunLoopRunResult RLRunLoopRunInModeAsCF(RLRunLoopMode mode, RLTimeInterval seconds,
                                                     RLBoolean returnAfterSourceHandled);
 
