@@ -65,7 +65,7 @@ int main(void)
 {
     /* The probe is not copied: it must live as long as the process. */
     static const RLRunLoopProbe probe = {
-        .version = 1, .willCall = willCall, .didCall = didCall, .willSleep = willSleep, .sent = sent};
+        .willCall = willCall, .didCall = didCall, .willSleep = willSleep, .sent = sent};
     int ticks = 0;
     RLRunLoopTimerContext context = {.info = &ticks};
     RLRunLoopTimerRef timer = RLRunLoopTimerCreateWithDelay(kRLAllocatorDefault, 0.02, 0.02, tick, &context);

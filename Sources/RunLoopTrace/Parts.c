@@ -155,7 +155,7 @@ static void onWillPass(ARGUMENTS)
 
 int companionUse(const struct ProbePart *part)
 {
-    static const RLRunLoopProbe probe = {1,      onWillCall, onDidCall, onWillSleep, onDidSleep,
+    static const RLRunLoopProbe probe = {0,      onWillCall, onDidCall, onWillSleep, onDidSleep,
                                          onSent, onReceived, onDropped, onWillPass};
     static int isTaken, isSet;
     kitFind();

@@ -133,7 +133,7 @@ static void forbid_memory(UNUSED const void *object, uint32_t kind, UNUSED uint6
 
 static void *wait_in_vain(UNUSED void *info)
 {
-    static const RLRunLoopProbe probe = {.version = 1, .sent = forbid_memory};
+    static const RLRunLoopProbe probe = {.sent = forbid_memory};
     require(RLRunLoopSetProbe(&probe));
     errno = 0;
     require(!RLRunLoopPerformFunctionAndWait(rl, kRLRunLoopDefaultMode, count_call, NULL, 0.01));

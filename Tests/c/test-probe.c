@@ -39,7 +39,7 @@ ON(received, '<')
 ON(dropped, 'x')
 ON(will_pass, 'p')
 /* Without passes, of which there may be more than a test expects. */
-static const RLRunLoopProbe everything = {1, will_call, did_call, will_sleep, did_sleep, sent, received, dropped, NULL};
+static const RLRunLoopProbe everything = {0, will_call, did_call, will_sleep, did_sleep, sent, received, dropped, NULL};
 
 static RLRunLoopRef rl;
 static void use_probe(void)
@@ -245,7 +245,7 @@ END_TEST
 
 START_TEST(each_pass_is_reported_with_its_loop_and_mode)
 {
-    static const RLRunLoopProbe passes = {.version = 1, .willCall = will_call, .willPass = will_pass};
+    static const RLRunLoopProbe passes = {.willCall = will_call, .willPass = will_pass};
     ck_assert(RLRunLoopSetProbe(&passes));
     RLRunLoopPostFunction(rl, MODE, do_nothing, NULL);
     run_once();
@@ -349,9 +349,9 @@ END_TEST
 
 START_TEST(null_probe_functions_are_not_called_and_an_unknown_version_is_refused)
 {
-    static const RLRunLoopProbe nothing = {.version = 1}, later = {.version = 2, .sent = sent},
-                                earlier = {.sent = sent};
-    ck_assert(!RLRunLoopSetProbe(&later) && !RLRunLoopSetProbe(&earlier));
+    static const RLRunLoopProbe nothing = {.version = 0}, later = {.version = 1, .sent = sent},
+                                negative = {.version = -1, .sent = sent};
+    ck_assert(!RLRunLoopSetProbe(&later) && !RLRunLoopSetProbe(&negative));
     RLRunLoopWakeUp(rl);
     assert_events(">14");
     forget();
@@ -364,7 +364,7 @@ END_TEST
 
 static void will_call_other(const RLRunLoopProbeCall *call) { add_call('C', call); }
 static void did_call_other(const RLRunLoopProbeCall *call) { add_call('D', call); }
-static const RLRunLoopProbe other = {.version = 1, .willCall = will_call_other, .didCall = did_call_other};
+static const RLRunLoopProbe other = {.willCall = will_call_other, .didCall = did_call_other};
 static void set_probe(void *probe) { RLRunLoopSetProbe(probe); }
 static void set_socket_probe(UNUSED RLSocketRef socket, UNUSED RLSocketCallBackType type, UNUSED RLDataRef address,
                              UNUSED const void *data, UNUSED void *info)

@@ -104,7 +104,7 @@ static void count_call(const RLRunLoopProbeCall *call)
 /* Returns how many calls the program's own probe has received, after an explanation. */
 static int set_probe(void)
 {
-    static const RLRunLoopProbe probe = {.version = 1, .willCall = count_call};
+    static const RLRunLoopProbe probe = {.willCall = count_call};
     RLStallWatchStart(1, NULL, NULL);
     RLRunLoopSetProbe(&probe);
     RLRelease(RLRunLoopCopyExplanation(RLRunLoopGetCurrent()));

@@ -108,7 +108,7 @@ typedef void (*RLRunLoopProbeFunction)(const void *object, uint32_t kind, uint64
 
 /** The functions of a probe. Those that are NULL are not called. */
 typedef struct RLRunLoopProbe {
-    RLIndex version;                     /**< 1. */
+    RLIndex version;                     /**< 0. */
     RLRunLoopProbeCallFunction willCall; /**< A callback is about to be called. */
     RLRunLoopProbeCallFunction didCall;  /**< The callback has returned. */
     RLRunLoopProbeFunction willSleep;    /**< A loop is about to sleep. */
@@ -123,7 +123,8 @@ typedef struct RLRunLoopProbe {
  *  @param probe  NULL: none. Not copied: it must stay unchanged for as long as the process lives, since threads may
  *                still be using it after another probe was set.
  *  @return 1, or 0 if the version is unknown: then nothing changes.
- *  Errors: 0, without a diagnostic and without errno, so that a program can try an older version.
+ *  Errors: 0, without a diagnostic and without errno, so that a program that knows
+ *  several versions can try one after the other.
  *  Cost: two stores. While a probe is set: what its functions cost. */
 RL_EXPORT RLBoolean RLRunLoopSetProbe(const RLRunLoopProbe *probe);
 

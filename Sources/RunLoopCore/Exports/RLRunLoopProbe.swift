@@ -5,7 +5,7 @@ import CRunLoop
 
 @implementation @c
 public func RLRunLoopSetProbe(_ probe: UnsafePointer<RLRunLoopProbe>?) -> UInt8 {
-    if let probe, probe.pointee.version != 1 { return 0 }
+    if let probe, probe.pointee.version != 0 { return 0 }
     linux_set_probe(probe)
     return 1
 }
