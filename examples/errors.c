@@ -69,13 +69,13 @@ int main(void)
     RLRunLoopAddTimer(loop, NULL, mode);
     ok &= reported(&reports, "no timer at all", "RLRunLoopAddTimer", 1);
 
-    RLRunLoopTimerRef never = RLRunLoopTimerCreate(kRLAllocatorDefault, inAnHour, 0, 0, 0, NULL, NULL);
-    ok &= reported(&reports, "a timer without a function", "RLRunLoopTimerCreate", never == NULL);
-
-    never = RLRunLoopTimerCreate(kRLAllocatorDefault, NAN, 0, 0, 0, fire, NULL);
+    RLRunLoopTimerRef never = RLRunLoopTimerCreate(kRLAllocatorDefault, NAN, 0, 0, 0, fire, NULL);
     ok &= reported(&reports, "a date that is not a number", "RLRunLoopTimerCreate", never == NULL);
 
-    RLBoolean queued = RLRunLoopPostFunction((RLRunLoopRef)(void *)source, mode, perform, NULL);
+    RLBoolean queued = RLRunLoopPostFunction(loop, mode, NULL, NULL);
+    ok &= reported(&reports, "no function to post", "RLRunLoopPostFunction", !queued);
+
+    queued = RLRunLoopPostFunction((RLRunLoopRef)(void *)source, mode, perform, NULL);
     ok &= reported(&reports, "a function posted to a source", "RLRunLoopPostFunction", !queued);
 
     /* A library built on run loops can report its own callers' mistakes in the same way. */

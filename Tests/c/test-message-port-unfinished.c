@@ -18,13 +18,6 @@ static RLDataRef echo_small(RLMessagePortRef local, int32_t id, RLDataRef data, 
     return NULL;
 }
 
-static void begin_with_peer(int user)
-{
-    use_own_directory();
-    peer_user = user ? OTHER_USER : 0;
-    serve_peers(echo_small);
-}
-
 /* Returns the kind of the answer to the only request. */
 static uint8_t kind_of_answer(struct payload *payload)
 {
@@ -114,7 +107,7 @@ static void send_as_crowd(int size, int ready)
 START_TEST(a_thousand_unfinished_payloads_take_limited_memory)
 {
     int ends[2], size = crowd_size();
-    begin_with_peer(_i);
+    begin_with_peer(_i, echo_small);
     double limit = 1 + 10 * seconds_of_large_request();
     long before = resident_megabytes();
     make_pipe(ends);
@@ -137,7 +130,7 @@ END_TEST
 /* A client that stops in the middle has time to continue as long as the memory is not needed. */
 START_TEST(a_slow_payload_may_continue_while_memory_is_free)
 {
-    begin_with_peer(0);
+    begin_with_peer(0, echo_small);
     struct payload slow = payload_of(LARGE);
     send_all_up_to(&slow, LARGE - 1);
     seconds_of_large_request();
@@ -153,7 +146,7 @@ END_TEST
 /* If the memory is needed, the request of a client that stopped in the middle is dropped, and the client is notified. */
 START_TEST(a_stalled_payload_is_dropped_when_its_memory_is_needed)
 {
-    begin_with_peer(0);
+    begin_with_peer(0, echo_small);
     struct payload slow = payload_of(LARGE);
     send_all_up_to(&slow, LARGE - 1);
     pid_t child = start_large_request(LARGE);
@@ -173,7 +166,7 @@ START_TEST(clients_that_together_exceed_the_memory_are_all_served)
 {
     enum { CLIENTS = 4 };
     pid_t children[CLIENTS];
-    begin_with_peer(0);
+    begin_with_peer(0, echo_small);
     long before = resident_megabytes();
     for (int index = 0; index < CLIENTS; index++)
         children[index] = start_large_request(SCALED(100) * MEGABYTE);
@@ -323,7 +316,7 @@ START_TEST(a_payload_for_an_unserved_port_does_not_block_other_ports)
     int ends[2];
     sem_t ready;
     second_calls = 0;
-    begin_with_peer(0);
+    begin_with_peer(0, echo_small);
     make_pipe(ends);
     pid_t slow = fork_child();
     if (slow == 0)
@@ -394,7 +387,7 @@ START_TEST(a_stalled_reply_takes_limited_memory)
 {
     int ready;
     bool has_come = false;
-    begin_with_peer(_i / 2);
+    begin_with_peer(_i / 2, echo_small);
     pid_t hostile = start_server_process(answer_in_part, &ready);
     long before = resident_megabytes(), most = most_resident_megabytes();
     for (double limit = 0.3; !has_come; limit *= 2) {
