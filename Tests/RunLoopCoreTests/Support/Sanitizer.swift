@@ -23,4 +23,4 @@ public func lsanDefaultSuppressions() -> UnsafePointer<CChar>? {
     suppressions.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { $0 }
 }
 
-private let suppressions: StaticString = "leak:RunLoopCore4Slab\nleak:RunLoopCore14PendingSignals\nleak:PendingSignalsTests\nleak:XCTest\n"
+private let suppressions: StaticString = "leak:RunLoopCore4Slab\nleak:RunLoopCore14PendingSignals\nleak:PendingSignalsTests\nleak:FreeMapTests\nleak:XCTest\n"
