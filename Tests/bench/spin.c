@@ -50,8 +50,7 @@ static void perform(void *info)
     struct end *self = info;
     if (mode == TIMER) {
         latency += now_ns() - woken_at;
-        if (++calls == total)
-            RLRunLoopStop(self->loop);
+        calls++;
         return;
     }
     if (self == &ends[1]) {
@@ -101,6 +100,7 @@ static void *second(void *unused)
             woken_at = now_ns();
             wake(&ends[0]);
         }
+        RLRunLoopStop(ends[0].loop);
         return NULL;
     }
     prepare(&ends[1], 1);
@@ -123,7 +123,8 @@ static void measure(double *time, double *processor_time)
     run(&ends[0]);
     uint64_t end = now_ns();
     pthread_join(thread, NULL);
-    *time = (double)(mode == TIMER ? latency : end - begin) / (double)total / 1e3;
+    CHECK(calls > 0);
+    *time = (double)(mode == TIMER ? latency : end - begin) / (double)calls / 1e3;
     uint64_t processor = ends[0].processor_time + (mode == TIMER ? 0 : ends[1].processor_time);
     *processor_time = (double)processor / (double)(mode == TIMER ? total : 2 * total) / 1e3;
 }

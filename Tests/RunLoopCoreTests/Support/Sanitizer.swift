@@ -23,4 +23,11 @@ public func lsanDefaultSuppressions() -> UnsafePointer<CChar>? {
     suppressions.utf8Start.withMemoryRebound(to: CChar.self, capacity: 1) { $0 }
 }
 
-private let suppressions: StaticString = "leak:RunLoopCore4Slab\nleak:RunLoopCore14PendingSignals\nleak:PendingSignalsTests\nleak:FreeMapTests\nleak:XCTest\n"
+private let suppressions: StaticString = """
+    leak:RunLoopCore4Slab
+    leak:RunLoopCore14PendingSignals
+    leak:PendingSignalsTests
+    leak:FreeMapTests
+    leak:XCTest
+
+    """
