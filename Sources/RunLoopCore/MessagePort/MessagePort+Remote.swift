@@ -106,7 +106,7 @@ extension MessagePortPointer {
         let level = loop.pushCleanup(
             CleanupHandler(function: { pending, _, _ in PendingRequestPointer(info: pending).finish() }, object: pending))
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
-        Probe.report(.received, .reply, self, number: UInt(pending.pointee.id))
+        Probe.report(.received, .reply, pending.pointee.port, number: UInt(pending.pointee.id))
         loop.popCleanup(level)
         _ = pending.withdraw()
         let result = pending.pointee.result
