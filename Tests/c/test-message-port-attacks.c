@@ -14,12 +14,13 @@ enum { SOON = 10 };
 
 /* ---- descriptors whose close waits ---- */
 
-enum { IN_A_REQUEST, IN_MANY, UNREAD, NEVER_ACCEPTED, WAYS };
+enum { IN_A_REQUEST, IN_MANY, EMPTY, UNREAD, UNREAD_AFTER_EMPTY, UNREAD_AT_THE_END, NEVER_ACCEPTED, WAYS };
 
 /* Each variant runs on this kernel and on one that cannot refuse descriptors. */
 START_TEST(a_passed_descriptor_that_lingers_does_not_block_the_server)
 {
     int way = _i % WAYS, fd;
+    bool ends = way == NEVER_ACCEPTED || way == UNREAD_AT_THE_END; /* the server, before it reads the packet */
     if (_i / WAYS % 2 && !forbid_refusal()) {
 #ifdef __x86_64__
         ck_abort_msg("this kernel has no system call filters");
@@ -34,26 +35,35 @@ START_TEST(a_passed_descriptor_that_lingers_does_not_block_the_server)
     fd = plain_socket();
     if (way != NEVER_ACCEPTED)
         greet(fd);
-    if (way == UNREAD) {
-        head.kind = 99; /* the peer is disconnected for this packet, so the next one stays unread */
+    if (way == UNREAD || way == UNREAD_AFTER_EMPTY) {
+        head.kind = 99; /* the peer is disconnected for this packet, so the next ones stay unread */
         throw_packet(fd, &head, sizeof head, NULL, 0);
     }
+    if (way == UNREAD_AFTER_EMPTY)
+        throw_packet(fd, &head, 0, NULL, 0);
+    if (way == UNREAD_AT_THE_END) {
+        throw_packet(fd, &head, sizeof head, NULL, 0);
+        turn(); /* the reply will not be received, so the end of the peer is an error at the server's end */
+    }
     errno = 0;
-    throw_packet(fd, &head, sizeof head, some, way == IN_MANY ? 3 : 1);
+    throw_packet(fd, &head, way == EMPTY ? 0 : sizeof head, some, way == IN_MANY ? 3 : 1);
     /* If the kernel refused the descriptor, only this process has it, and must not wait for it either. */
     if (errno == EPERM)
         setsockopt(lingering, SOL_SOCKET, SO_LINGER, &(struct linger){0}, sizeof(struct linger));
     close(lingering);
+    if (way == UNREAD_AT_THE_END)
+        close(fd);
     double before = monotonic_seconds();
-    if (way == NEVER_ACCEPTED)
+    if (ends)
         end_server(&server);
     turn();
     turn();
     take_diagnostics();
-    close(fd);
+    if (way != UNREAD_AT_THE_END)
+        close(fd);
     turn();
     ck_assert_double_lt(monotonic_seconds() - before, SOON);
-    if (way == NEVER_ACCEPTED)
+    if (ends)
         serve(&server, NAME, echo, NULL);
     expect_service_within(limit);
     close(lingering_peer);

@@ -110,10 +110,19 @@ static inline int linux_is_closing(uint64_t sender)
 void linux_lock_closings(void);
 void linux_unlock_closings(int in_child);
 
-/* Whether there is a packet, which stays in the socket. */
-static inline int linux_peek_packet(int fd, void *byte)
+/* Whether there is a packet, which stays in the socket together with its descriptors, as there is no room for them. An
+   empty packet has no bytes, like the end of the connection; but the sender's credentials, which are asked for here, come
+   with each packet, and there is no room for them either. The first call may return ECONNRESET instead: the peer has closed
+   its end without receiving everything. */
+static inline int linux_peek_packet(int fd)
 {
-    return syscall(SYS_recvfrom, fd, byte, (size_t)1, MSG_PEEK | MSG_DONTWAIT, NULL, NULL) > 0;
+    struct msghdr message = {0};
+    int wants = 1;
+    syscall(SYS_setsockopt, fd, SOL_SOCKET, SO_PASSCRED, &wants, sizeof wants);
+    while (syscall(SYS_recvmsg, fd, &message, MSG_PEEK | MSG_DONTWAIT) < 0)
+        if (errno != ECONNRESET && errno != EINTR)
+            return 0;
+    return (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
 }
 
 /* Sets whether the socket, and the sockets that it accepts, refuse descriptors. Returns 1, or 0 if the kernel does not

@@ -51,9 +51,7 @@ enum PacketSocket {
     static func close(_ fd: Int32, acceptsDescriptors: Bool = false) {
         if acceptsDescriptors || cannotRefuseDescriptors {
             shutDown(fd)
-            var byte: UInt8 = 0
-            // Peeking at a packet without room for descriptors leaves them in it.
-            if preservingSystemError({ linux_peek_packet(fd, &byte) }) != 0 { return closeApart(fd) }
+            if preservingSystemError({ linux_peek_packet(fd) }) != 0 { return closeApart(fd) }
         }
         Descriptor.close(fd)
     }
@@ -172,7 +170,8 @@ enum PacketSocket {
                 if let sender {
                     linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, &passed, sender)
                 } else { linux_receive_packet(fd, buffer, bufferSize, body?.baseAddress, bodySize, nil, 0) }
-            if size >= 0 { return Received(kind: size > 0 ? .packet : .end, size: size, passed: passed) }
+            // Descriptors can come with an empty packet, but not with the end of the connection.
+            if size >= 0 { return Received(kind: size > 0 || passed != -1 ? .packet : .end, size: size, passed: passed) }
             let error = systemError
             systemError = saved
             if error == EAGAIN { return Received(kind: .nothing) }
