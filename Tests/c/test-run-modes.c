@@ -246,6 +246,50 @@ START_TEST(common_work_is_done_by_a_loop_that_sleeps_in_a_mode_made_common)
 }
 END_TEST
 
+static gate timer_has_fired;
+static atomic_bool schedule_waits;
+
+static void wait_for_timer(UNUSED void *info, UNUSED RLRunLoopRef loop, UNUSED RLRunLoopMode mode)
+{
+    if (schedule_waits)
+        gate_pass(&timer_has_fired);
+}
+
+static void let_schedule_return(UNUSED RLRunLoopTimerRef timer, UNUSED void *info)
+{
+    gate_open(&timer_has_fired);
+    RLRunLoopStop(rl);
+}
+
+static void *make_other_common_when_asleep(UNUSED void *info)
+{
+    await_waiting(rl);
+    while (!is_asleep(getpid()))
+        sched_yield();
+    RLRunLoopAddCommonMode(rl, RLSTR("other"));
+    return NULL;
+}
+
+/* Other timers of the mode fire while the thread that makes it common is in the schedule function of a source. */
+START_TEST(common_timers_do_not_wait_for_schedule_when_a_mode_is_made_common)
+{
+    RLRunLoopSourceContext context = {.info = &timer_has_fired, .schedule = wait_for_timer, .perform = do_nothing};
+    RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL), source = RLRunLoopSourceCreate(NULL, 0, &context);
+    RLRunLoopTimerRef timer = make_timer(RLAbsoluteTimeGetCurrent(), 0, let_schedule_return, NULL);
+    gate_init(&timer_has_fired);
+    RLRunLoopAddSource(rl, keeper, RLSTR("other"));
+    RLRunLoopAddSource(rl, source, kRLRunLoopCommonModes);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopCommonModes);
+    schedule_waits = true;
+    pthread_t thread = start_thread(make_other_common_when_asleep, NULL);
+    ck_assert_int_eq(RLRunLoopRunInMode(RLSTR("other"), 1e9, 0), kRLRunLoopRunStopped);
+    join_thread(thread);
+    drop_timer(timer);
+    drop_source(source);
+    drop_source(keeper);
+}
+END_TEST
+
 START_TEST(invalidated_common_items_leave_every_mode)
 {
     RLRunLoopSourceRef source = make_scheduled_source();
@@ -301,6 +345,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, adding_and_removing_twice_schedules_and_cancels_once);
     tcase_add_test(tcase, common_timers_and_observers_join_a_later_common_mode);
     tcase_add_loop_test(tcase, common_work_is_done_by_a_loop_that_sleeps_in_a_mode_made_common, 0, 2);
+    tcase_add_test(tcase, common_timers_do_not_wait_for_schedule_when_a_mode_is_made_common);
     tcase_add_test(tcase, invalidated_common_items_leave_every_mode);
     tcase_add_test(tcase, thousands_of_modes_are_usable);
     return suite;

@@ -278,6 +278,8 @@ extension RunLoopPointer {
         unlock()
         comparisons.release()
         guard isNew else { return }
+        // Timers that have joined the current mode do not wait until `schedule` has returned.
+        adjustSleep()
         let held = HeldWhileCalling()
         held.register(joining)
         for index in 0..<joining.count {
