@@ -258,6 +258,8 @@ static RLStringRef create(RLAllocatorRef allocator, RLStringRef format, va_list 
     if (rest == NULL)
         return NULL;
     va_copy(copy, arguments);
+    /* RLStringCreateWithBytes skips one byte-order mark: this one, so that a mark with which the text begins stays in it. */
+    append(&text, "\xEF\xBB\xBF", 3);
     while (*rest != 0 && text.error == 0) {
         size_t plain = strcspn(rest, "%");
         append(&text, rest, plain);

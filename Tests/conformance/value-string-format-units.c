@@ -35,6 +35,13 @@ int main(void)
     see("padded units", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%5c|%-3c|%3c>"), 0xE9, 'a', 0x80));
     see("nothing", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%9s|%-9S|%.1s>"), NULL, NULL, NULL));
     see("marks", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%s|%.3s>"), "\xEF\xBB\xBFx", "\xEF\xBB\xBFx"));
+    CFStringRef marked = CFStringCreateWithFormat(NULL, NULL, CFSTR("%Cx"), 0xFEFF);
+    note("%ld", (long)CFStringGetLength(marked));
+    see("a mark at the beginning", CFStringCreateWithFormat(NULL, NULL, CFSTR("%@"), marked));
+    see("of the format", CFStringCreateWithFormat(NULL, NULL, marked, 0));
+    see("two marks", CFStringCreateWithFormat(NULL, NULL, CFSTR("%s"), "\xEF\xBB\xBF\xEF\xBB\xBFx"));
+    see("no text", CFStringCreateWithFormat(NULL, NULL, CFSTR("%s"), ""));
+    CFRelease(marked);
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat"
     see("unknown", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%y%k%!%b>")));
