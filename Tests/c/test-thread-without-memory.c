@@ -1,13 +1,19 @@
-/* Checks threads that get no loop, because memory runs out: nothing of the loop they would have had is lost. */
+/* Checks threads for which memory runs out. If they get no loop, nothing of the loop they would have had is lost; if they get no
+ * object, they do not ask for more memory the next time. */
 #include "harness.h"
 #include <pthread.h>
 
 /* Which of this thread's next allocations fails; 0: none. */
 static _Thread_local int failing;
+/* Whether all of this thread's allocations fail, and the size of the largest one. */
+static _Thread_local bool fails_always;
+static _Thread_local size_t largest;
 /* AddressSanitizer allocates before it can check this access. */
-UNUSED __attribute__((no_sanitize("address"))) static bool must_fail(void)
+UNUSED __attribute__((no_sanitize("address"))) static bool must_fail_for(size_t size)
 {
-    bool fails = failing > 0 && --failing == 0;
+    bool fails = fails_always || (failing > 0 && --failing == 0);
+    if (size > largest)
+        largest = size;
     if (fails)
         errno = ENOMEM;
     return fails;
@@ -16,6 +22,7 @@ UNUSED __attribute__((no_sanitize("address"))) static bool must_fail(void)
 #define __has_feature(feature) 0 /* gcc */
 #endif
 #if !__has_feature(thread_sanitizer) /* which needs malloc for itself */
+#define must_fail() must_fail_for(size)
 #include "../faults/failing-memory.h"
 #define MEMORY_FAILS true
 #else
@@ -69,10 +76,35 @@ START_TEST(a_thread_that_gets_no_loop_leaves_it_to_the_next)
 }
 END_TEST
 
+static void *create_after_failures(UNUSED void *info)
+{
+    require(RLRunLoopGetCurrent() != NULL);
+    fails_always = true;
+    for (int count = 0; count < 20; count++) {
+        errno = 0;
+        require(RLRunLoopTimerCreate(NULL, 0, 0, 0, 0, count_timer, NULL) == NULL && errno == ENOMEM);
+    }
+    fails_always = false;
+    largest = 0;
+    RLRunLoopTimerRef timer = RLRunLoopTimerCreate(NULL, 0, 0, 0, 0, count_timer, NULL);
+    require(timer != NULL && largest < 8192);
+    RLRelease(timer);
+    return NULL;
+}
+
+/* Memory for timers is allocated in chunks, each twice as large as the one before. Those that could not be allocated do not count. */
+START_TEST(a_thread_that_gets_no_memory_asks_for_as_little_again)
+{
+    if (MEMORY_FAILS)
+        result_of(create_after_failures);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("thread-without-memory");
     TCase *tcase = add_case(suite, "threads", 10);
     tcase_add_test(tcase, a_thread_that_gets_no_loop_leaves_it_to_the_next);
+    tcase_add_test(tcase, a_thread_that_gets_no_memory_asks_for_as_little_again);
     return suite;
 }

@@ -152,9 +152,9 @@ struct Slab: ~Copyable {
         if !take(&cache) {
             let doubled = Self.firstChunk << cache.doublings
             let chunk = doubled <= size * Self.mostInSmallPages ? doubled : Memory.hugePage
-            if chunk == doubled { cache.doublings += 1 }
             cache.fresh = Memory.allocate(chunk, isZero: isZeroAtFirst)
             if cache.fresh == nil { return nil }
+            if chunk == doubled { cache.doublings += 1 }
             cache.freshCount = chunk / size
         }
         return allocateCached(&cache)
