@@ -285,7 +285,11 @@ START_TEST(a_function_running_during_a_fork_can_be_cancelled_in_the_child)
 {
     for (int i = 0; i < 2; i++) {
         lifetime_retain(&life);
-        RLRunLoopPostFunctionWithRelease(other.loop, kRLRunLoopDefaultMode, wait_in_function, &life, end_life);
+        if (_i)
+            RLRunLoopPerformFunctionAfterDelayWithRelease(other.loop, kRLRunLoopDefaultMode, wait_in_function, &life, 0,
+                                                          end_life);
+        else
+            RLRunLoopPostFunctionWithRelease(other.loop, kRLRunLoopDefaultMode, wait_in_function, &life, end_life);
     }
     await_count(&called, 1);
     ck_assert_int_eq(run_in_child(cancel_in_child, NULL), 0);
@@ -311,6 +315,6 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, a_source_added_or_removed_during_a_fork_releases_its_info, 0, 3);
     tcase_add_loop_test(tcase, sources_compared_during_a_fork_release_their_infos, 0, 2);
     tcase_add_test(tcase, sources_joining_a_common_mode_during_a_fork_release_their_infos);
-    tcase_add_test(tcase, a_function_running_during_a_fork_can_be_cancelled_in_the_child);
+    tcase_add_loop_test(tcase, a_function_running_during_a_fork_can_be_cancelled_in_the_child, 0, 2);
     return suite;
 }

@@ -12,6 +12,8 @@ struct DelayedPerform: Linked, ~Copyable {
     /// The release function, if there is one, and its info. The thread that takes the record out of the list takes this, too.
     var extra: PerformExtraPointer?
     var timer: TimerPointer?
+    /// Whether the function is being called, and so cannot be cancelled. Guarded by the loop's lock.
+    var isRunning = false
     var previous: DelayedPerformPointer?
     var following: DelayedPerformPointer?
 }
@@ -87,7 +89,9 @@ extension RunLoopPointer {
     /// from where the caller calls them. O(number of delayed functions). Any thread.
     func cancelDelayed(_ choice: PerformChoice, _ withdrawal: Int = 0) -> Int {
         var count = 0
-        while let timer = locked({ unlinkFirst(choice, withdrawal) }) {
+        while let timer = locked({
+            unlinkFirst(withdrawal) { !$0.pointee.isRunning && choice.includes($0.pointee.function, $0.pointee.info) }
+        }) {
             Self.invalidate(timer)
             timer.release()
             count += 1
@@ -95,39 +99,44 @@ extension RunLoopPointer {
         return count
     }
 
-    /// Takes the first chosen function out of the list. Returns its timer with a reference; nil if none is left. The caller holds the lock.
-    private func unlinkFirst(_ choice: PerformChoice, _ withdrawal: Int) -> TimerPointer? {
+    /// Takes the functions out of the list inside which the thread has exited. Their release functions are called when the loop's requests
+    /// are dropped. Must precede `abandonCalls`, which invalidates the timers. Loop thread only.
+    func endRunningDelayed() {
+        while let timer = locked({ unlinkFirst(0) { $0.pointee.isRunning } }) { timer.release() }
+    }
+
+    /// In the child of fork(): lets functions be cancelled that a thread which does not exist here was calling. The caller holds all locks.
+    func resetRunningDelayedAfterFork() {
         var next = pointee.delayed
         while let delayed = next {
-            if choice.includes(delayed.pointee.function, delayed.pointee.info) {
-                withdraw(delayed.pointee.extra, withdrawal)
-                return unlink(delayed)
-            }
+            delayed.pointee.isRunning = false
             next = delayed.pointee.following
         }
-        return nil
+    }
+
+    /// Takes the first chosen function out of the list. Returns its timer with a reference; nil if none is left. The caller holds the lock.
+    private func unlinkFirst(_ withdrawal: Int, where isChosen: (DelayedPerformPointer) -> Bool) -> TimerPointer? {
+        guard let delayed = pointee.delayed?.first(where: isChosen) else { return nil }
+        withdraw(delayed.pointee.extra, withdrawal)
+        return unlink(delayed)
     }
 }
 
-/// The callback of the timer, which calls the client's function. `info` is the `DelayedPerform`.
+/// The callback of the timer, which calls the client's function. `info` is the `DelayedPerform`. It stays in the list meanwhile, so that its
+/// release function is not lost if the function ends the thread, or if another thread forks.
 private func fireDelayed(_ info: UnsafeMutableRawPointer?) {
     let delayed = info.unsafelyUnwrapped.assumingMemoryBound(to: DelayedPerform.self)
     let loop = delayed.pointee.loop
-    let function = delayed.pointee.function
-    let clientInfo = delayed.pointee.info
-    var withdrawal: Int?
-    let linked = loop.locked { () -> TimerPointer? in
+    let isCancelled = loop.locked { () -> Bool in
         // A function that is no longer linked has been cancelled.
-        guard let timer = loop.unlink(delayed) else { return nil }
-        if let extra = delayed.pointee.extra {
-            // If the function ends the thread, info is released when the loop closes.
-            withdrawal = loop.nextWithdrawal()
-            loop.withdraw(extra, withdrawal.unsafelyUnwrapped)
-        }
-        return timer
+        if delayed.pointee.previous == nil && loop.pointee.delayed != delayed { return true }
+        delayed.pointee.isRunning = true
+        return false
     }
-    guard let timer = linked else { return }
-    timer.release()
-    RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(clientInfo, function)
-    if let withdrawal, let extra = loop.locked({ loop.takeFirstRelease(withdrawal) }) { PerformRequest.finishExtra(extra, .done) }
+    if isCancelled { return }
+    RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(delayed.pointee.info, delayed.pointee.function)
+    let timer = loop.locked { loop.unlink(delayed) }
+    let extra = delayed.pointee.extra
+    timer?.release()
+    if let extra { PerformRequest.finishExtra(extra, .done) }
 }

@@ -126,6 +126,7 @@ extension RunLoopPointer {
         }
         for index in 0..<pointee.signalledBatch.count { pointee.signalledBatch[index].resetAfterFork() }
         // Functions that were being called become waiting functions again, so that they are cancelled.
+        resetRunningDelayedAfterFork()
         for level in 0..<pointee.batches.count where pointee.batches[level].isCalling {
             pointee.batches[level].next -= 1
             pointee.batches[level].isCalling = false

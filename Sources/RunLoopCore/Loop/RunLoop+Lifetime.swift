@@ -25,6 +25,7 @@ extension RunLoopPointer {
         pointee.activation = Activation()
         locked { for number in 0..<pointee.modes.count { pointee.modes[number]?.pointee.waitingRuns = 0 } }
         pointee.requestInCallback = nil
+        endRunningDelayed()
         abandonCalls()
         while let source = locked({ anySource }) {
             removeFromAllModes(source)

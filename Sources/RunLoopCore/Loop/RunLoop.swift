@@ -81,9 +81,9 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// The head of the list of functions to be called after a delay.
     var delayed: DelayedPerformPointer?
     /// Cancelled requests whose release functions have yet to be called: by the cancelling thread or, if one of these functions ended that
-    /// thread, when this loop closes. Also delayed functions that are running, whose release functions are called when they return.
+    /// thread, when this loop closes.
     var withdrawn: PerformExtraPointer?
-    /// The number of the last call of `cancel` or of a delayed function, by which that call finds its own requests in `withdrawn`.
+    /// The number of the last call of `cancel`, by which that call finds its own requests in `withdrawn`.
     var withdrawals = 0
 
     // Loop thread only, while the loop is running, unless stated otherwise.
