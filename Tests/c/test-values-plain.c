@@ -121,6 +121,17 @@ static void assert_described(RLTypeRef object, const char *part)
     RLRelease(description);
 }
 
+static void assert_ascii(RLTypeRef object)
+{
+    RLStringRef description = RLCopyDescription(object);
+    ck_assert_ptr_nonnull(description);
+    const char *text = RLStringGetCStringPtr(description, kRLStringEncodingUTF8);
+    for (const char *next = text; *next != 0; next++)
+        if (*next < ' ' || *next > '~' || *next == ',')
+            ck_abort_msg("%s", text);
+    RLRelease(description);
+}
+
 static void assert_number(double value, const char *text)
 {
     RLNumberRef number = RLNumberCreate(NULL, kRLNumberDoubleType, &value);
@@ -128,7 +139,8 @@ static void assert_number(double value, const char *text)
     RLRelease(number);
 }
 
-/* German has a comma; Pashto has a character of two bytes. The locales are made here: few systems have them installed. */
+/* The decimal point of German is a comma, that of Pashto a character of two bytes. The test compiles the locales, because few systems
+ * have them. */
 START_TEST(descriptions_have_a_decimal_point_in_every_locale)
 {
     static const char *const names[] = {"C", "de_DE", "ps_AF"}, *const points[] = {".", ",", "\u066b"};
@@ -151,6 +163,12 @@ START_TEST(descriptions_have_a_decimal_point_in_every_locale)
     RLDateRef date = RLDateCreate(NULL, -1e100);
     assert_described(date, "-1000000000000000015902891109759918046836080856394528138978");
     RLRelease(date);
+    /* Where the number is cut off, the point may be incomplete. */
+    for (double time = -1e57; time > -1e65; time *= 10) {
+        date = RLDateCreate(NULL, time);
+        assert_ascii(date);
+        RLRelease(date);
+    }
 }
 END_TEST
 

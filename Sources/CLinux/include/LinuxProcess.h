@@ -20,20 +20,20 @@ static inline uint32_t linux_group(void) { return (uint32_t)syscall(SYS_getegid)
 /* Uses secure_getenv, because a program that runs with another user's rights must not trust its environment. */
 static inline const char *linux_environment(const char *name) { return secure_getenv(name); }
 
-/* Formats a number with a decimal point, whatever the locale has instead (some bytes). In C because snprintf(3) is
-   variadic. */
+/* Formats a number with a decimal point in every locale, some of which have several bytes in its place. In C, because
+   snprintf(3) is variadic. */
 static inline int linux_format_double(char *buffer, size_t size, double value, int is_exact)
 {
     int length = snprintf(buffer, size, is_exact ? "%.17g" : "%.3f", value), before = buffer[0] == '-', after;
     if (length >= (int)size)
-        return (int)size - 1; /* digits only */
+        length = (int)size - 1;
     while (buffer[before] >= '0' && buffer[before] <= '9')
         before++;
     for (after = before; after < length && (buffer[after] < '0' || buffer[after] > '9'); after++)
         if (buffer[after] == 'e' || buffer[after] == 'n') /* an exponent, inf, nan */
             return length;
     if (after == length)
-        return length;
+        return before; /* no fraction, or none that fits: then what there is of the point does not count */
     buffer[before] = '.';
     memmove(buffer + before + 1, buffer + after, (size_t)(length - after + 1));
     return length - (after - before) + 1;
