@@ -1,5 +1,5 @@
 /* RLStringCreateWithFormat. In C, because Swift cannot define variadic functions. Each directive is passed to
-   vsnprintf with an argument of its type; only %@, %C and %S are implemented here. */
+   vsnprintf with an argument of its type, except those for objects, characters and strings (%@, %c, %C, %s, %S). */
 #include <RunLoop/RunLoop.h>
 
 #include <errno.h>
@@ -14,7 +14,7 @@ struct text {
     char *bytes;
     size_t count, room;
     int error;     /* the first error; nothing is appended after it */
-    uint16_t high; /* the first half of a surrogate pair, given by %C, while the second has not come yet; or 0 */
+    uint16_t high; /* the first half of a surrogate pair, passed for a %C, until the next directive; otherwise 0 */
 };
 
 static char *make_room(struct text *text, size_t more)
@@ -76,7 +76,7 @@ static void print(struct text *text, const char *spec, ...)
     }
 }
 
-/* Appends characters in another encoding; if they are invalid, nothing. */
+/* Appends characters that are in another encoding. Appends nothing if they are invalid in it. */
 static void append_encoded(struct text *text, const void *bytes, size_t count, RLStringEncoding encoding)
 {
     RLStringRef string = RLStringCreateWithBytes(NULL, bytes, (RLIndex)count, encoding, 0);
@@ -88,7 +88,7 @@ static void append_encoded(struct text *text, const void *bytes, size_t count, R
     }
 }
 
-/* Appends a UTF-16 code unit. Half of a surrogate pair without the other one is left out. */
+/* Appends a UTF-16 code unit. One half of a surrogate pair without the other half is left out. */
 static void append_unit(struct text *text, uint16_t unit)
 {
     uint16_t units[2] = {text->high, unit};
@@ -98,8 +98,9 @@ static void append_unit(struct text *text, uint16_t unit)
         append_encoded(text, ends_pair ? units : units + 1, ends_pair ? 4 : 2, kRLStringEncodingUTF16);
 }
 
-/* Appends a string of units of 1 byte (UTF-8) or 2 (UTF-16) up to a 0. The width and precision of the directive count
-   units; as in CF, a point without digits is no precision, and a string that is invalid leaves only the padding. */
+/* Appends a 0-terminated string with units of 1 byte (UTF-8) or 2 bytes (UTF-16). Width and precision of the directive
+   are numbers of units. As in CF, a point without digits is no precision, and of an invalid string only the padding is
+   appended. */
 static void append_string(struct text *text, const char *spec, const void *string, size_t unit)
 {
     const char *point = strchr(spec, '.'), *bytes = string;
@@ -128,7 +129,7 @@ static const char *directive(struct text *text, const char *format, va_list *arg
     char spec[64] = "%";
     size_t used = 1;
     uint16_t units[2] = {0};
-    uint16_t high = text->high; /* ends here unless this is the second half */
+    uint16_t high = text->high; /* discarded here unless this directive is the %C of the second half */
     text->high = 0;
     char length = 0; /* h, H (hh), l, L (ll, q), j, z, t or D (long double) */
     for (;; format++) {
@@ -212,6 +213,7 @@ static const char *directive(struct text *text, const char *format, va_list *arg
     case 'c':
         if (length != 'l') {
             units[0] = (unsigned char)va_arg(*arguments, int);
+            spec[strcspn(spec, ".")] = 0; /* a character has no precision */
             append_string(text, spec, units, 2);
             break;
         }

@@ -198,6 +198,8 @@ START_TEST(formats_work_as_in_printf)
     assert_format(RLStringCreateWithFormat(NULL, NULL, RLSTR("<%C%C|%C%C|%Cx%C>"), 0xDE00, 0xD83D, 0xD83D, 0xDE00,
                                            0xD83D, 0xDE00),
                   "<|\xF0\x9F\x98\x80|x>");
+    assert_format(RLStringCreateWithFormat(NULL, NULL, RLSTR("%C%c"), 0xFEFF, 'a'), "\uFEFFa");
+    assert_format(RLStringCreateWithFormat(NULL, NULL, RLSTR("\uFEFF%.0c|%3.0c"), 'a', 'b'), "\uFEFFa|  b");
     ck_assert_ptr_null(RLStringCreateWithFormat(NULL, NULL, NULL));
     assert_misuse("RLStringCreateWithFormat", "format", NULL);
 }

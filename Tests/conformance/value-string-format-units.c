@@ -22,7 +22,7 @@ static void number(double value)
 
 int main(void)
 {
-    static const UniChar units[] = {'a', 0x20AC, 0xD83D, 0xDE00, 0}, nothing[] = {0};
+    static const UniChar units[] = {'a', 0x20AC, 0xD83D, 0xDE00, 0}, nothing[] = {0}, marked[] = {0xFEFF, 'a', 0};
     see("units", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%C%C%C%C>"), 'a', 0x20AC, 0xD83D, 0xDE00));
     see("strings of units", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%S|%S>"), units, nothing));
     see("parts of them", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%.2S|%.0S>"), units, units));
@@ -35,15 +35,18 @@ int main(void)
     see("padded units", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%5c|%-3c|%3c>"), 0xE9, 'a', 0x80));
     see("nothing", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%9s|%-9S|%.1s>"), NULL, NULL, NULL));
     see("marks", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%s|%.3s>"), "\xEF\xBB\xBFx", "\xEF\xBB\xBFx"));
-    CFStringRef marked = CFStringCreateWithFormat(NULL, NULL, CFSTR("%Cx"), 0xFEFF);
-    note("%ld", (long)CFStringGetLength(marked));
-    see("a mark at the beginning", CFStringCreateWithFormat(NULL, NULL, CFSTR("%@"), marked));
-    see("of the format", CFStringCreateWithFormat(NULL, NULL, marked, 0));
+    CFStringRef beginning = CFStringCreateWithFormat(NULL, NULL, CFSTR("%Cx"), 0xFEFF);
+    note("%ld", (long)CFStringGetLength(beginning));
+    see("a mark at the beginning", CFStringCreateWithFormat(NULL, NULL, CFSTR("%@"), beginning));
+    see("of the format", CFStringCreateWithFormat(NULL, NULL, beginning, 0));
     see("two marks", CFStringCreateWithFormat(NULL, NULL, CFSTR("%s"), "\xEF\xBB\xBF\xEF\xBB\xBFx"));
     see("no text", CFStringCreateWithFormat(NULL, NULL, CFSTR("%s"), ""));
-    CFRelease(marked);
+    CFRelease(beginning);
+    see("a mark as a character", CFStringCreateWithFormat(NULL, NULL, CFSTR("%Ca"), 0xFEFF));
+    see("a mark in units", CFStringCreateWithFormat(NULL, NULL, CFSTR("%S"), marked));
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat"
+    see("characters with a precision", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%.0c|%3.0c>"), 'a', 'b'));
     see("unknown", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%y%k%!%b>")));
     see("at the end", CFStringCreateWithFormat(NULL, NULL, CFSTR("100%")));
     see("no digits", CFStringCreateWithFormat(NULL, NULL, CFSTR("<%.s|%4.s>"), "ab", "ab"));

@@ -14,7 +14,7 @@
  *  `encoding` is one of the kRLStringEncoding constants; any other value is misuse. Bytes that are invalid in an
  *  encoding, and characters that an encoding lacks, are bad input but not misuse: functions that create an object set
  *  errno to EILSEQ; those that return 0, NULL or a count (RLStringGetCString() and so on) preserve errno. As in CF, an
- *  incomplete unit of two or four bytes at the end is ignored, and so is a byte-order mark at the beginning of UTF-8.
+ *  incomplete unit of two or four bytes after others is ignored, and so is a byte-order mark at the beginning of UTF-8.
  *
  *  Deliberate differences from CFString
  *  ------------------------------------
@@ -28,7 +28,7 @@
  *  4. RLStringGetByteCount() is new. RLStringGetLength() counts UTF-16 code units, as CFStringGetLength does.
  *  5. RLStringGetDoubleValue() also reads hexadecimal numbers, `inf` and `nan`, as strtod(3) does. CF returns 0 for
  *     them.
- *  6. A format in which arguments have positions (`%1$d`) is reported by NULL and EINVAL. CF knows positions.
+ *  6. For a format in which arguments have positions (`%1$d`), NULL is returned, with EINVAL. CF knows positions.
  *  As with CFString on Linux, but not on a Mac, numbers in formats and for RLStringGetDoubleValue() have the decimal
  *  point of the program's locale (LC_NUMERIC; a dot before setlocale(3)). */
 #ifndef RUNLOOP_RLSTRING_H
@@ -51,7 +51,7 @@ enum {
     kRLStringEncodingUTF16 = 0x0100,       /**< Units of two bytes; byte order: the machine's, or as a mark says. */
     kRLStringEncodingUTF16BE = 0x10000100, /**< Units of two bytes, high byte first. */
     kRLStringEncodingUTF16LE = 0x14000100, /**< Units of two bytes, low byte first. */
-    kRLStringEncodingUTF32 = 0x0C000100,   /**< Four bytes per character; byte order as for UTF-16. */
+    kRLStringEncodingUTF32 = 0x0C000100,   /**< Four bytes per character; without a mark, read as big-endian. */
     kRLStringEncodingUTF32BE = 0x18000100, /**< Four bytes per character, highest byte first. */
     kRLStringEncodingUTF32LE = 0x1C000100  /**< Four bytes per character, lowest byte first. */
 };
@@ -178,12 +178,12 @@ RL_EXPORT RLStringRef RLStringCreateWithCStringNoCopy(RLAllocatorRef allocator, 
  *  @param formatOptions  NULL; ignored.
  *  @param format         as for printf(3), with %@ for an object: the characters of a string, the RLCopyDescription()
  *                        of any other object; %C for a UTF-16 code unit; %S for 0-terminated UTF-16. Not NULL. As in
- *                        CF, a %s whose text is not UTF-8 yields nothing, an unknown conversion yields its own
+ *                        CF, a %s whose text is not UTF-8 yields only its padding, an unknown conversion yields its own
  *                        character, %c takes a character of Latin 1, and %n stores nothing.
  *  @return the string, or NULL.
  *  Re-entrancy: %@ may call copyDescription callbacks.
- *  Errors: NULL with errno ENOMEM, EINVAL for a position or more than 48 flags and digits, or EOVERFLOW.  Cost:
- *  O(bytes). */
+ *  Errors: NULL with errno ENOMEM; EINVAL for a position, or for 48 or more characters before a conversion; EOVERFLOW
+ *  if a width or the result is too large; EILSEQ for a %ls that the locale's encoding lacks.  Cost: O(bytes). */
 RL_EXPORT RLStringRef RLStringCreateWithFormat(RLAllocatorRef allocator, RLDictionaryRef formatOptions,
                                                RLStringRef format, ...);
 
