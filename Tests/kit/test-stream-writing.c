@@ -207,61 +207,6 @@ START_TEST(shutting_down_a_pipe_closes_it)
 }
 END_TEST
 
-static atomic_int pipe_signals;
-static void count_signal(UNUSED int number) { pipe_signals++; }
-
-/* Writing to a closed pipe or connection is an error, not a signal. */
-START_TEST(writing_without_a_reader_is_an_error_and_raises_no_signal)
-{
-    signal(SIGPIPE, count_signal);
-    int ends[2];
-    if (_i == 0)
-        require(pipe2(ends, O_CLOEXEC) == 0);
-    else
-        require(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0);
-    spy_on(&spy, ends[1]);
-    close(ends[0]);
-    ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EPIPE);
-    ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EPIPE);
-    ck_assert(!RLStreamFlush(spy.stream, note_flush, "a") && errno == EPIPE);
-    run_passes();
-    assert_seen(&spy, _i == 0 ? "!EPIPE" : "!EPIPEE");
-    ck_assert_int_eq(pipe_signals, 0);
-    end_spy(&spy);
-}
-END_TEST
-
-/* Writes to a pipe without a reader. Returns whether SIGPIPE is pending afterwards. */
-static int pends_after_writing(void)
-{
-    int ends[2];
-    sigset_t pending;
-    require(pipe2(ends, O_CLOEXEC) == 0);
-    spy_on(&spy, ends[1]);
-    close(ends[0]);
-    ck_assert(!RLStreamWrite(spy.stream, "x", 1) && errno == EPIPE);
-    require(sigpending(&pending) == 0);
-    end_spy(&spy);
-    return sigismember(&pending, SIGPIPE);
-}
-
-START_TEST(writing_leaves_the_programs_own_signals_as_they_are)
-{
-    sigset_t set, mask;
-    sigemptyset(&set);
-    sigaddset(&set, SIGPIPE);
-    signal(SIGPIPE, count_signal);
-    ck_assert(!pends_after_writing());
-    require(pthread_sigmask(SIG_BLOCK, &set, &mask) == 0 && !sigismember(&mask, SIGPIPE));
-    ck_assert(!pends_after_writing());
-    raise(SIGPIPE);
-    ck_assert(pends_after_writing());
-    ck_assert_int_eq(pipe_signals, 0);
-    require(pthread_sigmask(SIG_UNBLOCK, &set, &mask) == 0 && sigismember(&mask, SIGPIPE));
-    ck_assert_int_eq(pipe_signals, 1);
-}
-END_TEST
-
 /* Data that the peer sent before it closed is reported first. */
 START_TEST(bytes_received_before_a_write_error_are_reported_first)
 {
@@ -422,8 +367,6 @@ Suite *suite_under_test(void)
     tcase_add_test(all, a_flush_completes_when_earlier_bytes_are_written);
     tcase_add_test(all, a_shutdown_ends_one_direction);
     tcase_add_test(all, shutting_down_a_pipe_closes_it);
-    tcase_add_loop_test(all, writing_without_a_reader_is_an_error_and_raises_no_signal, 0, 2);
-    tcase_add_test(all, writing_leaves_the_programs_own_signals_as_they_are);
     tcase_add_test(all, bytes_received_before_a_write_error_are_reported_first);
     tcase_add_test(all, several_threads_may_write);
     tcase_add_test(all, bytes_may_be_written_while_connecting);

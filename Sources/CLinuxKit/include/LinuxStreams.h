@@ -112,7 +112,8 @@ static inline long linux_stream_read(int fd, int is_socket, void *bytes, long si
     return syscall(SYS_read, fd, bytes, size);
 }
 /* Writes to a descriptor that is not a socket. Only send(2) can suppress SIGPIPE; here the signal is blocked meanwhile,
-   and consumed unless it was pending before. It can have been pending only if it was blocked. */
+   and consumed unless it was pending before. It can have been pending only if it was blocked. If another process has made
+   a pipe blocking, and its reader leaves while the call waits for room, the signal is sent although a part was written. */
 static inline long linux_write_pipe(int fd, const struct iovec *parts, int count)
 {
     const uint64_t pipe = 1ULL << (SIGPIPE - 1);
@@ -121,10 +122,12 @@ static inline long linux_write_pipe(int fd, const struct iovec *parts, int count
     int was_blocked = (before & pipe) != 0;
     if (was_blocked)
         syscall(SYS_rt_sigpending, &pending, sizeof pending);
-    long written = syscall(SYS_writev, fd, parts, count);
+    long written = syscall(SYS_writev, fd, parts, count), left = -written;
     int error = errno;
     struct timespec now = {0};
-    if (written < 0 && error == EPIPE && (pending & pipe) == 0)
+    for (int index = 0; index < count; index++)
+        left += (long)parts[index].iov_len;
+    if ((written < 0 ? error == EPIPE : left > 0) && (pending & pipe) == 0)
         while (syscall(SYS_rt_sigtimedwait, &pipe, NULL, &now, sizeof pipe) < 0 && errno == EINTR) {}
     if (!was_blocked)
         syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
