@@ -1,24 +1,25 @@
-/* Threads that close what other processes have passed, because closing can wait: for a file system, for a socket that
-   lingers, or for anything behind FUSE. They exist only while there is something to close. A program that no peer attacks
-   nearly never has one. */
+/* Threads that close descriptors which other processes have passed, because close(2) can block: on a file system, on a
+   socket that lingers, or on anything behind FUSE. They exist only while there is something to close. A program that no
+   peer attacks hardly ever has one. */
 #include "CLinux.h"
 
 enum { thread_limit = 8 };
 
-/* Descriptors to be closed one after the other by one thread. */
+/* Descriptors that one thread closes one after the other. */
 struct linux_closing {
     struct linux_closing *next;
-    uint64_t sender; /* who has passed them; 0 for sockets of this process */
-    int taken;       /* a thread is closing them */
-    int count;       /* how many are left */
+    uint64_t sender; /* stands for the process that has passed them; 0 for sockets of this process */
+    int taken;       /* whether a thread is closing them */
+    int count;       /* the number of those that are left */
     int fds[];
 };
 
-/* Guarded by the mutex: what is to be closed or being closed, what was passed first, and the number of threads. */
+/* Guarded by the mutex: the list of what is to be closed or is being closed, in which passed descriptors come before
+   sockets of this process, and the number of threads. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct linux_closing *closings;
 static int threads;
-/* Whether something that was passed is among the closings. Written under the mutex. Any thread. */
+/* Whether the list contains passed descriptors. Written under the mutex, read by any thread. */
 int linux_closes_passed;
 
 static struct linux_closing *next_closing(void)
@@ -58,8 +59,8 @@ static void *close_all(void *unused)
     return unused;
 }
 
-/* Starts another thread if something waits to be closed. If that fails, the next call tries again. The caller holds the
-   mutex. */
+/* Starts another thread if something in the list has no thread yet. If that fails, the next call tries again. The caller
+   holds the mutex. */
 static void start_thread(void)
 {
     sigset_t all, before;
@@ -110,8 +111,8 @@ int linux_finds_passed(uint64_t sender)
 
 void linux_lock_closings(void) { pthread_mutex_lock(&mutex); }
 
-/* In the child of a fork(), where the threads do not exist, the next closing also closes what was left at that moment.
-   What a thread was closing just then may stay open. */
+/* The threads do not exist in the child of a fork(). What was left in the list is closed there together with the next
+   descriptors that the child adds. A descriptor that a thread was closing during the fork() may stay open. */
 void linux_unlock_closings(int in_child)
 {
     if (in_child) {

@@ -54,6 +54,7 @@ static inline void copyFile(const struct MetricsFile *file, struct MetricsFile *
 /* Returns the bucket for a duration. */
 unsigned histogramBucket(uint64_t value);
 uint64_t histogramCount(const RLTraceHistogram *histogram);
+/* Does what RLTraceMetricsSubtract() does, without checking the versions. */
 void metricsSubtract(RLTraceMetrics *metrics, const RLTraceMetrics *earlier);
 void metricsAdd(RLTraceMetrics *sum, const RLTraceMetrics *metrics);
 /* Computes a thread's metrics from a copy of its file. `now` was read after the file was copied. */
@@ -61,8 +62,8 @@ void metricsRead(const struct MetricsFile *file, uint64_t now, RLTraceMetrics *m
 
 /* MetricsVersion.c */
 
-/* Returns whether a program's struct has a version that this library knows; if not, reports the mistake, with errno
-   EINVAL. Calls user code (the error handler). */
+/* Returns whether a program's struct has a version that this library knows. If not, or if there is no struct, reports
+   misuse and sets errno to EINVAL, which calls user code (the error handler). */
 int metricsAreKnown(const RLTraceMetrics *metrics, const char *function, const char *parameter);
 
 #endif

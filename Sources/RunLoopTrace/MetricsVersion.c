@@ -1,5 +1,5 @@
-/* Checks the versions of the structs that programs pass: see RLTraceMetrics.h. Not in Histogram.c, because the command `runloop` is not
-   linked with librunloop, which reports the mistakes. */
+/* Checks the versions of the structs that programs pass: see RLTraceMetrics.h. Separate from Histogram.c, which is also part of the command
+   `runloop`: that is not linked with librunloop, whose error handler reports the mistakes. */
 #include "Metrics.h"
 
 int metricsAreKnown(const RLTraceMetrics *metrics, const char *function, const char *parameter)

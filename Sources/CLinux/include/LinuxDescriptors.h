@@ -35,8 +35,8 @@ static inline int linux_epoll_pwait2(int epoll, struct epoll_event *events, int 
     return (int)syscall(SYS_epoll_pwait2, epoll, events, capacity, timeout, NULL, 0);
 }
 
-/* Whether it has failed because it does not exist. An atomic of Swift would also be asked each time whether it has been
-   initialized. Any thread. */
+/* Whether epoll_pwait2 has failed because the kernel or a sandbox does not know it. In C, because each access to a global
+   variable of Swift also checks whether it has been initialized. Any thread. */
 extern uint8_t linux_lacks_epoll_pwait2 __attribute__((visibility("hidden")));
 static inline int linux_may_use_epoll_pwait2(void)
 {

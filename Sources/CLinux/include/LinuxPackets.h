@@ -92,13 +92,13 @@ static inline long linux_send_packet(int fd, const void *head, size_t headSize, 
 static const int linux_passed_several = -2; /* Several, which are being closed. */
 static const int linux_passed_refused = -3; /* One for which this process has no number left. */
 
-/* Closes descriptors on a separate thread. `sender` is not 0 if that process has passed them. At most eight threads of the
-   process do this: if none is free, or none can be created, the descriptors stay open until one is. Without memory they
-   stay open. Any thread. Closing.c. */
+/* Closes descriptors on a separate thread. `sender` stands for the process that has passed them; 0 for sockets of this
+   process. At most eight threads do this: if none is free, or none can be created, the descriptors stay open until a
+   thread gets to them. If memory runs out, they stay open permanently. Any thread. Defined in Closing.c. */
 void linux_close_apart(const int *fds, int count, uint64_t sender);
 
-/* Whether descriptors that `sender` has passed are still open, because closing them waits. One load if no process
-   has passed any. Any thread. */
+/* Whether descriptors that `sender` has passed still have to be closed. One load if no process has passed any. Any
+   thread. */
 extern int linux_closes_passed;
 int linux_finds_passed(uint64_t sender);
 static inline int linux_is_closing(uint64_t sender)
@@ -106,7 +106,7 @@ static inline int linux_is_closing(uint64_t sender)
     return __atomic_load_n(&linux_closes_passed, __ATOMIC_RELAXED) && linux_finds_passed(sender);
 }
 
-/* Around fork(), which copies the list of what is being closed, but no thread. */
+/* Called before and after fork(), which copies the list of what is to be closed, but not the threads. */
 void linux_lock_closings(void);
 void linux_unlock_closings(int in_child);
 

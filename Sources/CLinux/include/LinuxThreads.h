@@ -79,11 +79,13 @@ static inline int linux_set_affinity(const struct linux_processors *set, long si
 {
     return (int)syscall(SYS_sched_setaffinity, 0, size, set);
 }
+/* Adds a processor to the set. */
 static inline void linux_note_processor(struct linux_processors *set, int processor)
 {
     set->bits[processor / 64] |= (uint64_t)1 << (processor % 64);
 }
-/* Whether the set has all processors on which threads of this process may run. CLinux.c. */
+/* Whether the set contains all processors on which threads of this process may run. If /proc cannot be read, only the
+   calling thread is checked. Defined in CLinux.c. */
 int linux_threads_are_within(const struct linux_processors *set);
 /* Moves the calling thread to a processor. */
 static inline int linux_run_on(int processor)

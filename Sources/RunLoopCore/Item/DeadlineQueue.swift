@@ -48,10 +48,11 @@ struct DeadlineQueue: ~Copyable {
     private var sorted = SortedTimers()
     /// If `near` has more timers than this, they become a bucket.
     private var nearLimit = 2 * DeadlineBucket.small
-    /// `buckets[0]`, here because nearly all calls use it. It has the minimum 0 at first, and again whenever the queue is found empty, so
-    /// that all timers go there. When it has been opened, its minimum is just behind the sorted timers, or `.max` if `near` has its timers.
+    /// The farthest bucket, `buckets[0]` above. Stored in the struct, because nearly all calls use it. Its minimum is 0 at first, and again
+    /// whenever the queue is found empty, so that all timers go there. When it has been opened, the minimum is just behind the sorted timers,
+    /// or `.max` if `near` has its timers.
     private var farthest = DeadlineBucket(minimum: 0)
-    /// The other buckets; nil until there is room for a timer.
+    /// The other buckets, from `buckets[1]` on; nil until `reserve` has made room for a timer.
     private var nearer: DeadlineBucketPointer?
     private var bucketCount = 1
     /// The memory of a small bucket that was opened, kept for the next one.

@@ -85,7 +85,7 @@ extension SourcePointer {
         if isSignalled {
             if let only { return only.setPending() }
             SharedSignals.increment()
-            // This signal came before those to other sources of the loop to which the source was just added.
+            // So that later signals of other sources in the loop to which this one was just added read the clock, and order behind this one.
             markBitmaps()
         }
     }

@@ -9,7 +9,7 @@ struct DelayedPerform: Linked, ~Copyable {
     let loop: RunLoopPointer
     let function: PerformRequest.Function
     let info: UnsafeMutableRawPointer?
-    /// The release function, if there is one, and its info. The thread that takes the record out of the list takes this, too.
+    /// The release function, if there is one. The thread that takes the record out of the list also takes over this.
     var extra: PerformExtraPointer?
     var timer: TimerPointer?
     /// Whether the function is being called, and so cannot be cancelled. Guarded by the loop's lock.
@@ -21,8 +21,8 @@ struct DelayedPerform: Linked, ~Copyable {
 typealias DelayedPerformPointer = UnsafeMutablePointer<DelayedPerform>
 
 extension RunLoopPointer {
-    /// RLRunLoopPerformFunctionAfterDelayWithRelease. Returns false with errno; the release function is not called then. O(log n), one
-    /// allocation. Any thread.
+    /// RLRunLoopPerformFunctionAfterDelay and RLRunLoopPerformFunctionAfterDelayWithRelease. Returns false with errno, without calling the
+    /// release function. O(log n), one allocation. Any thread.
     func perform(after seconds: Double, _ request: PerformRequest, _ current: ThreadContextPointer) -> Bool {
         var request = request
         let extra = request.takeRelease()
@@ -85,8 +85,8 @@ extension RunLoopPointer {
         delayed.unlink(from: &pointee.delayed) ? delayed.pointee.timer : nil
     }
 
-    /// Cancels the chosen delayed functions and returns how many there were. Their release functions are moved to the front of `withdrawn`,
-    /// from where the caller calls them. O(number of delayed functions). Any thread.
+    /// Cancels the chosen delayed functions and returns how many there were. Moves their release functions to the front of `withdrawn`, where
+    /// the caller finds them by the number `withdrawal`, and calls them. O(number of delayed functions). Any thread.
     func cancelDelayed(_ choice: PerformChoice, _ withdrawal: Int = 0) -> Int {
         var count = 0
         while let timer = locked({

@@ -75,7 +75,7 @@ extension RunLoopPointer {
     /// error of the system call that failed.
     private func modeToRun(_ name: StringPointer, _ asCF: Bool, waits: Bool) -> ModePointer? {
         var found = locked { waits ? ensureListedMode(named: name) : listedMode(named: name) }
-        // Otherwise there was no memory for the mode.
+        // With `waits`, the mode is created if necessary, so nil means that there was no memory for it, and errno is ENOMEM.
         if found == nil && !waits {
             systemError = 0
             listModesOfRequests()

@@ -290,7 +290,7 @@ extension RunLoopPointer {
         }
         held.end()
         for index in 0..<joining.count { joining[index].release() }
-        // Sources that are signalled, and functions that wait for the common modes, may belong to the current mode now.
+        // The current mode may now contain signalled sources, and functions that were queued for the common modes.
         if maySleep { wakeUp() }
     }
 

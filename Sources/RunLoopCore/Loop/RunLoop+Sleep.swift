@@ -44,7 +44,7 @@ extension RunLoopPointer {
             now = Clock.now
         }
 
-        // A callback of this pass may have completed the request that the run waits for, which does not wake the thread's own loop.
+        // A callback of this pass may have completed the request that the run waits for. That does not wake the thread's own loop.
         if hasAwaited || wasEmptied(mode) { return .finished }
         if pointee.wake.goToSleep(inEpoll: wakeDescriptor) {
             Probe.report(.willSleep, .sleep, self, number: UInt(limit.kernelNanoseconds), info: mode.pointee.name)

@@ -6,7 +6,7 @@ import Synchronization
 extension RunLoopPointer {
     /// Does what `add` does, in the most frequent case: for the calling thread's loop and its default mode, a simple timer that the thread
     /// owns and that has a far deadline, and no timer pass in progress. Otherwise returns false without any effect, and
-    /// `ThreadContextPointer.stepOut` must follow. All three may be any handles.
+    /// `ThreadContextPointer.stepOut` must follow. Each of the three may be a handle of any type.
     @inline(__always)
     static func tryAdd(_ timer: TimerPointer, to loop: OpaquePointer?, in mode: OpaquePointer?) -> Bool {
         // Compared as numbers, since the compiler would also test each optional for nil.
@@ -223,7 +223,7 @@ extension RunLoopPointer {
 extension TimerPointer {
     /// Does what `setNextFireDate` does, in the most frequent case: for a simple timer that the calling thread owns, in the default mode
     /// only, moved from one far date to another while no timer pass is in progress. Otherwise returns false without any effect, and
-    /// `ThreadContextPointer.stepOut` must follow. The address may be that of any handle.
+    /// `ThreadContextPointer.stepOut` must follow. `self` may be a handle of any type.
     @inline(__always)
     func trySetNextFireDate(_ date: Double) -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own), Handle.isKind(.timer, self),

@@ -119,8 +119,8 @@ extension ConnectionPointer {
         case full
         /// The peer has closed the connection.
         case closed
-        /// The peer has violated the protocol. Or it has passed descriptors by another connection, which are still being closed: then nothing
-        /// is read that might bring more of them.
+        /// The peer has violated the protocol, or descriptors that it has passed on another connection are still being closed. In the latter
+        /// case nothing was read, because it might bring more of them.
         case violation
     }
 
@@ -195,7 +195,8 @@ extension ConnectionPointer {
         return pointee.isOpen && !has([.isFull, .hasAhead, .receivesAhead]) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
 
-    /// Who passes descriptors to this end, for `PacketSocket`. As in `PeerPointer.join`, all processes of another user are one peer.
+    /// The number that stands for the peer in `PacketSocket`, as the sender of descriptors. As in `PeerPointer.join`, all processes of another
+    /// user are one peer.
     private var sender: UInt64 { pointee.credentials.sender(asUser: pointee.credentials.user != pointee.port.pointee.user) }
 
     /// What this end of the connection may receive, for `Frame.parse`. The caller holds the mutex.

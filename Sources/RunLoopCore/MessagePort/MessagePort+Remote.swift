@@ -112,7 +112,7 @@ extension MessagePortPointer {
         let result = pending.pointee.result
         swap(&reply, &pending.pointee.reply)
         if result == .isInvalid { base.invalidate(thenRelease: pending.destroy) } else { pending.destroy() }
-        // Outside of any run, only a guest's host learns of it.
+        // Outside of all runs, the stop concerns only a guest, whose host is notified of it.
         if wasStopped && (loop.pointee.activation.depth > 0 || loop.pointee.guest.isOn) { loop.requestStop() }
         return result
     }
@@ -140,7 +140,7 @@ extension MessagePortPointer {
             // `result` does not show this: a reply that is handled in the same pass hides a stop.
             if loop.pointee.lastRunWasStopped { wasStopped = true }
             if runLimit == .distantPast || pending.isCompleted { break }
-            // The mode is not empty, so `finished` means that it cannot be run: there is no memory or descriptor left.
+            // The mode is not empty, so `finished` means that it cannot be run, because memory or descriptors have run out.
             if result == .finished {
                 locked { if !pending.isCompleted { pending.pointee.result = .transportError } }
                 break

@@ -101,8 +101,8 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Replaces `watched`, and takes over the caller's reference to the mode. An invalid port watches nothing: its source has left, or is
-    /// about to leave, all loops. Any thread; call without the mutex held.
+    /// Replaces `watched`, and takes over the caller's reference to the mode. An invalid port refuses a new value, because its source has left
+    /// all loops, or is about to. Any thread; call without the mutex held.
     func setWatched(_ now: (loop: RunLoopPointer, mode: StringPointer)?) {
         let unused = locked { () -> (loop: RunLoopPointer, mode: StringPointer)? in
             if now != nil && !pointee.base.isValid { return now }
@@ -161,8 +161,9 @@ extension PendingRequestPointer {
         pointee.completed.store(1, ordering: .releasing)
     }
 
-    /// Makes the loop notice that the request is completed. A loop does not look for signals again after its observers of BeforeWaiting,
-    /// one of which may be the caller, so a signal wakes also the thread's own loop. Any thread; the caller holds the mutex.
+    /// Makes the loop notice that the request is completed. If the request has a source, this also wakes the calling thread's own loop: the
+    /// caller may be an observer of BeforeWaiting, after which a loop does not check for signals again before it sleeps. Any thread; the caller
+    /// holds the mutex.
     func signalAndWake() {
         pointee.source?.signal()
         if pointee.source != nil || pointee.loop.maySleep { pointee.loop.wakeUp() }

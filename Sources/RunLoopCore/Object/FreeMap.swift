@@ -1,15 +1,16 @@
 import CLinux
 
-/// The free memory of a slab that no thread's cache has: a set of addresses, as a bitmap. Whatever the order in which a million objects are
-/// freed, their memory is handed out in the order of its addresses. The processor recognizes that order, and fetches what comes next.
+/// The free memory of a slab that is in no thread's cache: a set of addresses, stored as a bitmap. In whatever order objects are freed, their
+/// memory is handed out in the order of its addresses. The processor recognizes that order, and fetches the next addresses ahead of time.
 ///
-/// The memory is not contiguous, so the bitmap is divided into regions. A hash table, half empty, finds a region by the address.
+/// The memory is not contiguous, so the bitmap is divided into regions. A hash table, at least half of which is empty, maps an address to its
+/// region.
 ///
 /// Guarded by the slab's mutex. Never freed.
 struct FreeMap: ~Copyable {
-    /// The objects whose addresses differ only in the last `shift + regionBits` bits.
+    /// The objects whose addresses differ only in the last `shift + bits` bits.
     private struct Region: BitwiseCopyable {
-        /// The other bits of these addresses.
+        /// The bits that these addresses have in common.
         var number: UInt
         /// How many bits are set.
         var count: Int
@@ -65,8 +66,8 @@ struct FreeMap: ~Copyable {
         return count &- lost
     }
 
-    /// Moves some addresses to an array, the first of them to its end: about `wanted`, at most 63 more; fewer if the end of a region is
-    /// reached. The map must not be empty. O(number of regions) at worst, usually O(number of addresses).
+    /// Moves addresses from the map to an array, in descending order, and returns their number: at least `wanted`, with at most 63 more, or
+    /// fewer if the end of a region is reached. The map must not be empty. O(number of regions) at worst, usually O(number of addresses).
     @_optimize(speed)
     mutating func take(_ wanted: Int, to addresses: UnsafeMutablePointer<UnsafeMutableRawPointer>) -> Int {
         while (table[place]?.pointee.count ?? 0) == 0 { (place, word) = ((place &+ 1) & (1 &<< tableBits &- 1), 0) }

@@ -37,7 +37,7 @@ enum Probe {
     }
 
     /// Reports an event whose part and kind are in `topic`, so that each place passes one argument for the two. The arguments stay in their
-    /// registers, and the client's function is jumped to. The functions for calls declare only the first one.
+    /// registers, and the client's function is jumped to. Those for calls (`RLRunLoopProbeCallFunction`) declare only the first one.
     @inline(never)
     private static func report(
         _ object: UnsafeRawPointer?, _ topic: UInt32, _ number: UInt, _ function: UInt, _ info: UnsafeRawPointer?
@@ -57,8 +57,8 @@ enum Probe {
         let words: (UInt, UInt, UInt, UInt, UInt, UInt)
     }
 
-    /// What `call` has to know about a kind of callback: the kind in the lower four bits, and above them which of the words is the info. The
-    /// function follows it. The largest layout is that of a socket; it is less than the address of any function.
+    /// What `call` has to know about a kind of callback: the kind in the lower four bits, and above them the index of the word that is the
+    /// info, which the function follows. The largest layout is that of a socket's callback. It is less than the address of any function.
     @inline(__always)
     private static func layout(_ kind: Kind) -> UInt {
         let info: UInt32 =
@@ -76,9 +76,9 @@ enum Probe {
     /// not declare.
     private typealias Callback = @convention(c) (UInt, UInt, UInt, UInt, UInt) -> UInt
 
-    /// Calls a callback, which is passed here after its own arguments, and tells the probe before and after. Returns what the callback
-    /// returns, if anything. After the call there is a barrier: without it the compiler would make a tail call, which leaves no frame in
-    /// backtraces. The loop's thread, without a lock; calls user code.
+    /// Calls a callback, which is passed here after its own arguments, and reports the beginning and the end of the call to the probe. Returns
+    /// what the callback returns, if anything. After the call there is a barrier: without it the compiler would make a tail call, which leaves
+    /// no frame in backtraces. The loop's thread, without a lock; calls user code.
     @inline(__always)
     @discardableResult
     static func call(
@@ -89,15 +89,15 @@ enum Probe {
         return call(first, second, third, fourth, fifth, layout(kind))
     }
 
-    /// `call` for the callback of a socket. It has so many arguments that the function takes the place of the layout.
+    /// Does what `call` does, for the callback of a socket. That has so many arguments that its address is passed in place of the layout.
     @inline(__always)
     static func callSocket(_ socket: UInt, _ type: UInt, _ address: UInt, _ data: UInt, _ info: UInt, _ function: UInt) {
         _ = call(socket, type, address, data, info, function)
         linux_compiler_barrier()
     }
 
-    /// Calls a callback. One function for callbacks of all types is smaller than one for each. `last` is the layout, or the function of a
-    /// socket.
+    /// Calls a callback. One function for callbacks of all types is smaller than one for each. `last` is the layout or, for a socket, the
+    /// address of its callback, from which the layout follows.
     @inline(never)
     private static func call(_ first: UInt, _ second: UInt, _ third: UInt, _ fourth: UInt, _ fifth: UInt, _ last: UInt) -> UInt {
         let layout = UInt32(truncatingIfNeeded: min(last, layout(.socket)))

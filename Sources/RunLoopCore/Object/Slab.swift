@@ -4,13 +4,13 @@ import Synchronization
 /// Memory for one type of object of which there are many. The memory is never used for another type and never unmapped. So a late access to
 /// a destroyed object reads memory of its own type, with the tag 0.
 ///
-/// Each thread allocates from its own cache, without a lock. A cache stores the addresses of a few hundred free objects. What is above that
-/// it gives to the slab, and when it has none left, it takes some from there (`FreeMap`). No list goes through the free memory itself, so
-/// allocating does not wait for a cache miss on that memory.
+/// Each thread allocates from its own cache, without a lock. A cache stores the addresses of free objects. When it is full, it gives some of
+/// them to the slab, and when it is empty, it takes some from there (`FreeMap`). The free memory itself contains no links, so allocating does
+/// not wait for a cache miss on that memory.
 struct Slab: ~Copyable {
-    /// A cache has room for 512 addresses at first and for 2 048 at most. When it is full, it gives this many to the slab. An empty one takes
-    /// about as many from there.
+    /// The number of addresses that a full cache gives to the slab. An empty cache takes about as many from there.
     private static var portion: Int { 256 }
+    /// The number of addresses for which a cache has room at most; at first it has room for two portions.
     private static var mostCached: Int { 2048 }
     /// The size of a thread's first chunk, in bytes. Most threads have few objects, so the first chunk is small, and each chunk is twice as
     /// large as the one before. Only a thread that needs more than `mostInSmallPages` objects (half a megabyte of timers, more than a
@@ -26,7 +26,7 @@ struct Slab: ~Copyable {
     private let mutex = Mutex()
     /// The address of a `FreeMap`, the free memory that no cache has; 0 until there is some.
     private let freeMap = Atomic<UInt>(0)
-    /// The number of objects in the map. Atomic, so that a thread can see without the mutex that there are none.
+    /// The number of objects in the map. Atomic, so that a thread can see without the mutex that there are none. Written under the mutex.
     private let freeCount = Atomic<Int>(0)
     /// Where each thread has its cache of this slab: the offset in `SlabCaches`, in bytes; 0 until the first allocation. Written under the
     /// mutex of `SlabList`; read by any thread.
@@ -121,7 +121,7 @@ struct Slab: ~Copyable {
         return true
     }
 
-    /// Frees memory on a thread that has no cache, and clears the object's tag. Any thread. O(1), one malloc.
+    /// Frees memory on a thread that has no cache, and clears the object's tag. Any thread. O(1); rarely a malloc, for the map.
     func deallocateWithoutCache(_ memory: UnsafeMutableRawPointer) {
         memory.storeBytes(of: 0, as: UInt32.self)
         var address = memory
@@ -201,7 +201,7 @@ struct Slab: ~Copyable {
         return count > 0
     }
 
-    /// Adds free memory to the slab. If memory for the map runs out, it is lost.
+    /// Adds free memory to the slab. Memory that the map has no room for, because memory runs out, is lost.
     private func give(_ addresses: UnsafePointer<UnsafeMutableRawPointer>, _ count: Int) {
         mutex.lock()
         if freeMap.load(ordering: .relaxed) == 0 {

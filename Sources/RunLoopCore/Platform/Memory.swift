@@ -7,7 +7,7 @@ enum Memory {
     static let hugePage = 2 * 1024 * 1024
 
     /// The newest block of `allocate`; each block begins with the address of the previous one. Without this list, leak checkers would report
-    /// memory as lost whose address is stored nowhere else: free memory is known by a bit, and sources in epoll by a number.
+    /// memory whose address is stored nowhere else: of free memory there is only a bit, and of a source in epoll only a number.
     private static let blocks = Atomic<UInt>(0)
 
     /// Returns memory that is never freed, zeroed if `isZero`, otherwise uninitialized; nil if out of memory. It is aligned to a huge page

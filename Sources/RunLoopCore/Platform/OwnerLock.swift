@@ -200,8 +200,8 @@ enum Membarrier {
         abort()
     }
 
-    /// Runs on each processor in turn. Returns false if that is not permitted, or if another thread may run where this one may not: that is
-    /// so if the threads of the process are in control groups with different processors. If /proc cannot be read, it is assumed not to be.
+    /// Runs on each processor in turn. Returns false if that is not permitted, or if another thread may run where this one may not, because
+    /// the threads of the process are in control groups with different processors. If /proc cannot be read, it is assumed that they are not.
     ///
     /// Before this thread could run on a processor, the thread that ran there was switched out; a thread that moves there later is switched
     /// in. Both are full barriers. Threads with SCHED_FIFO are not preempted, so this has to wait for them.

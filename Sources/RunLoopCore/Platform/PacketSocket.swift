@@ -56,13 +56,13 @@ enum PacketSocket {
         Descriptor.close(fd)
     }
 
-    /// Closes a listener, and the sockets of clients that it has not accepted: these may have sent packets, too.
+    /// Closes a listener, and the sockets of clients that it has not accepted, which may have sent descriptors, too. Preserves errno.
     static func closeListener(_ fd: Int32) {
         if !cannotRefuseDescriptors { return Descriptor.close(fd) }
         shutDown(fd)
         preservingSystemError {
             while let client = try? accept(fd) { close(client) }
-            // Otherwise there is no descriptor for the next client.
+            // Any other error means that there may be further clients, for instance because the process has no descriptor left for them.
             if systemError == EAGAIN { Descriptor.close(fd) } else { closeApart(fd) }
         }
     }
@@ -74,13 +74,13 @@ enum PacketSocket {
         preservingSystemError { linux_close_apart(&fd, 1, sender) }
     }
 
-    /// Whether descriptors that `sender` has passed are still open, because closing them waits. One load, unless there are such senders.
+    /// Whether descriptors that `sender` has passed still have to be closed. One load if no process has passed any.
     static func isClosing(from sender: UInt64) -> Bool { linux_is_closing(sender) != 0 }
 
-    /// Before fork(): keeps other threads from changing the list of what is to be closed.
+    /// Before fork(): locks the list of what is to be closed, so that the child finds it in a consistent state.
     static func lockClosings() { linux_lock_closings() }
 
-    /// After fork(). In the child, no thread closes what is in the list until something is added to it.
+    /// After fork(): unlocks that list, in parent and child. In the child, nothing in it is closed until something is added to it.
     static func unlockClosings(inChild: Bool) { linux_unlock_closings(inChild ? 1 : 0) }
 
     /// Listens at `path` and returns the listening socket. Four system calls.
@@ -109,7 +109,7 @@ enum PacketSocket {
         return peer
     }
 
-    /// This process, as other processes see it.
+    /// The credentials of this process, as other processes see them.
     static var own: Credentials { Credentials(process: linux_process(), user: linux_user(), group: linux_group()) }
 
     /// Sends one packet, in two parts if `body` is not empty, with a descriptor unless `passing` is -1. One system call, repeated if a

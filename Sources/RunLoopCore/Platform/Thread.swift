@@ -20,22 +20,22 @@ enum Thread {
 
     private nonisolated(unsafe) static var exitKey = pthread_key_t()
 
-    /// Sets the function that each thread calls when it ends, provided that it has called `callAtExit`, with the value passed there. Called
-    /// once per process. Returns false if the process has no thread-specific key left.
+    /// Sets the function that each thread calls when it ends, provided that it has called `reserveCallAtExit`. The function receives the
+    /// value that `callAtExit` has set. Called once per process. Returns false if the process has no thread-specific key left.
     static func prepareExit(_ atExit: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void) -> Bool {
         pthread_key_create(&exitKey, atExit) == 0
     }
 
-    /// Makes the calling thread call the function set by `prepareExit` when it ends, with an address where nothing is until `callAtExit` sets
-    /// another one. Returns false with errno if out of memory.
+    /// Makes the calling thread call the function set by `prepareExit` when it ends. Until `callAtExit` sets the value for that call, the
+    /// value is 1. Returns false with errno if out of memory.
     static func reserveCallAtExit() -> Bool {
         let error = pthread_setspecific(exitKey, UnsafeRawPointer(bitPattern: 1))
         if error != 0 { systemError = error }
         return error == 0
     }
 
-    /// Sets the value with which the calling thread calls the function. Only after `reserveCallAtExit`; the memory is there, so this cannot
-    /// fail.
+    /// Sets the value with which the calling thread calls the function. Requires `reserveCallAtExit`, which has allocated the memory, so
+    /// this cannot fail.
     static func callAtExit(with value: UnsafeMutableRawPointer) { pthread_setspecific(exitKey, value) }
 
     /// Registers functions to be called before fork(), and after it in parent and child, in addition to those registered before. Never

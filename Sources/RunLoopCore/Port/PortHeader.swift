@@ -45,7 +45,7 @@ struct PortHeader: Linked, Locked, CallbackInfo, ~Copyable {
     /// Guards the fields below, and those of a message port. Under it no user code is called and no loop is locked.
     let mutex = Mutex()
     var isValid = true
-    /// Whether the program's last reference is being released: see `PortHeaderPointer.release`.
+    /// Whether a thread is releasing the program's last reference, which invalidates the port first: see `PortHeaderPointer.release`.
     var isLastReleased = false
     /// Whether one of the internal references stands for the references of the program and the running calls.
     var isKept = true

@@ -12,8 +12,8 @@ extension PortHeaderPointer {
     @inline(never)
     func release() -> Bool {
         if pointee.object.releaseUnlessLast() { return true }
-        // The last reference is released only after the port was invalidated, since its callbacks receive the port as an argument. A
-        // callback that releases that reference, too, has released once too often.
+        // The last reference is released only after the port was invalidated, since its callbacks receive the port as an argument. If one of
+        // them releases this reference, the program has released once too often.
         let isLast = locked { () -> Bool in
             if pointee.isLastReleased || pointee.object.references.load(ordering: .acquiring) == 0 { return false }
             pointee.isLastReleased = true

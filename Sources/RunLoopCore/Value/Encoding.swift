@@ -4,7 +4,7 @@ import CRunLoop
 /// a small container lacks.
 enum Encoding {
     case ascii, utf8, latin1, macRoman
-    /// In the machine's byte order, unless a byte order mark indicates another one.
+    /// Written in the machine's byte order; read in the order that `resolvingMark` determines.
     case utf16, utf32
     case utf16Big, utf16Little, utf32Big, utf32Little
 
@@ -43,8 +43,8 @@ enum Encoding {
     private var isBigEndian: Bool { self == .utf16Big || self == .utf32Big }
 
     /// Returns the encoding in which to read bytes, and adds the size of a byte order mark to `skip`. If the encoding's name has no byte
-    /// order (UTF-16, UTF-32), the mark at the beginning determines it; without a mark, it is the machine's, or big-endian with
-    /// `isExternal`. As in CF, UTF-16 has a mark only with `isExternal`.
+    /// order (UTF-16, UTF-32), the mark at the beginning determines it, and without a mark it is big-endian. As in CF, UTF-16 without
+    /// `isExternal` is an exception: it is in the machine's order, and a mark is a character.
     func resolvingMark(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, _ skip: inout Int) -> Encoding {
         guard (self == .utf16 && isExternal) || self == .utf32, count >= width else { return self }
         let little: Encoding = self == .utf16 ? .utf16Little : .utf32Little
@@ -68,7 +68,7 @@ enum Encoding {
     }
 
     /// Decodes the character at `index`, where there is at least one code unit, and advances `index`. Returns nil if the bytes there are not
-    /// a character of this encoding. As in CF, bytes that are not ASCII are those of Latin 1. Not for UTF-8.
+    /// a character of this encoding. As in CF, bytes of ASCII text from 0x80 on are characters of Latin 1. Not for UTF-8.
     private func decode(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ index: inout Int) -> UInt32? {
         let first = unit(bytes + index)
         index += width
@@ -163,7 +163,8 @@ enum Encoding {
     }
 
     /// Converts text to UTF-8, and stores it in `output` unless that is nil. As in CF, an incomplete code unit at the end is ignored. Returns
-    /// the number of bytes; nil if the text is not valid in this encoding, or does not have even one code unit. O(n). Any thread.
+    /// the number of bytes; nil if the text is not valid in this encoding, or consists of nothing but an incomplete code unit. O(n). Any
+    /// thread.
     func convert(_ bytes: UnsafePointer<UInt8>, _ count: Int, _ isExternal: Bool, into output: UnsafeMutablePointer<UInt8>?) -> Int? {
         var (index, size) = (0, 0)
         let encoding = resolvingMark(bytes, count, isExternal, &index)
