@@ -41,9 +41,9 @@
  *  - In a sticky directory the name of a crashed server still belongs to its user: others get EACCES.
  *
  *  Clients that are let in can use up the server's descriptors, one for each connection (before Linux 6.16, even after
- *  its end, and some hundreds more: SECURITY.md), and memory up to the limits of each; the server's callback finds out
- *  who they are with RLMessagePortGetPeerCredentials(). A connection on which nothing has arrived within 2 s, not even
- *  the first packet of a remote port, is closed when others connect, and earlier when descriptors run out.
+ *  its end, and some hundreds more: see SECURITY.md), and memory up to the limits of each. The server's callback finds
+ *  out who they are with RLMessagePortGetPeerCredentials(). A connection on which nothing has arrived within 2 s, not
+ *  even the first packet of a remote port, is closed when others connect, and earlier when descriptors run out.
  *
  *  Errors
  *  ------
@@ -66,7 +66,7 @@
  *  disturbed. A client whose one-way requests this process has no memory to receive is disconnected, too, since one-way
  *  requests must not be lost silently. A server accepts no descriptors from its clients, and never waits for them. If
  *  a peer passes some nevertheless, threads of the library close them: at most eight, which end when that is done.
- *  Before Linux 6.16 they also close the sockets of peers that are disconnected before all they sent was received.
+ *  Before Linux 6.16 these threads also close the socket of a peer that is disconnected with packets still unreceived.
  *  SECURITY.md describes the worst that a peer can do.
  *
  *  The end

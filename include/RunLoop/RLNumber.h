@@ -16,7 +16,7 @@
  *  4. An integer that is too large for the requested type yields its low bits. A floating-point number is truncated to
  *     an integer, clamped to 64 bits, and then reduced to its low bits. Both count as lossy, as in CF, which yields
  *     other bits.
- *  5. Converting not-a-number to float is exact. CF copies the same value, and reports a loss. */
+ *  5. Converting not-a-number to float reports success. CF yields the same value, but reports a loss. */
 #ifndef RUNLOOP_RLNUMBER_H
 #define RUNLOOP_RLNUMBER_H
 #include <RunLoop/RLBase.h>

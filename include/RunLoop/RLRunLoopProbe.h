@@ -10,8 +10,8 @@
  *  --------------------------
  *  willCall and didCall come in pairs on the loop's thread, and nest if a callback runs the loop. A callback that ends
  *  its thread has no didCall. Each goes to the probe that is set at that time: if another one is set while a callback
- *  runs, that one gets a didCall without a willCall. To find what led to a callback, match what is reported by what it
- *  has in common:
+ *  runs, that one receives a didCall without a willCall. To find what led to a callback, match reports by what they
+ *  have in common:
  *
  *      sent                       what follows                         in common
  *      Source: a signal           the source is performed              function and info
@@ -123,8 +123,8 @@ typedef struct RLRunLoopProbe {
  *  @param probe  NULL: none. Not copied: it must stay unchanged for as long as the process lives, since threads may
  *                still be using it after another probe was set.
  *  @return 1, or 0 if the version is unknown: then nothing changes.
- *  Errors: 0, without a diagnostic and without errno, so that a program that knows
- *  several versions can try one after the other.
+ *  Errors: 0, without a diagnostic and without errno, so that a program that knows several versions can try them one
+ *  after the other.
  *  Cost: two stores. While a probe is set: what its functions cost. */
 RL_EXPORT RLBoolean RLRunLoopSetProbe(const RLRunLoopProbe *probe);
 

@@ -61,7 +61,7 @@ enum {
 
 /** The status of a child that has ended. */
 typedef struct RLChildStatus {
-    RLIndex version;           /**< 0; for RLChildGetStatus() set by the caller. */
+    RLIndex version;           /**< 0. The caller of RLChildGetStatus() sets it. */
     int process;               /**< The child's process ID; it may already belong to another process. */
     RLChildEnd end;            /**< How it ended: kRLChild… */
     int status;                /**< The exit status, or the number of the signal. */

@@ -240,8 +240,8 @@ RL_EXPORT void RLStreamResumeReading(RLStreamRef stream);
  *  @return 1, or 0 if the bytes are not taken.
  *  Errors: 0 with errno EPIPE after RLStreamShutdown(), EBADF after RLStreamClose(); otherwise the error of this write
  *  or an earlier one. ENOMEM if the rest cannot be queued; if a part was written, the stream has failed, too.
- *  Cost: if nothing is queued, one system call, or three for a descriptor that is not a socket, because SIGPIPE is
- *  blocked meanwhile. Allocates if bytes have to be queued and the queue has no room for them. */
+ *  Cost: if nothing is queued, one system call; for a descriptor that is not a socket three, because SIGPIPE is blocked
+ *  meanwhile, and one more if only a part fits. Allocates if bytes have to be queued and the queue has no room. */
 RL_EXPORT RLBoolean RLStreamWrite(RLStreamRef stream, const void *bytes, RLIndex length);
 
 /** Writes bytes as RLStreamWrite() does, but retains the data instead of copying them.

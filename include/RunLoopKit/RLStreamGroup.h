@@ -63,8 +63,8 @@ RL_EXPORT RLIndex RLStreamGroupGetCount(RLStreamGroupRef group);
  *  @return how many members have taken the bytes: they are written or queued.
  *  Thread: waits while another thread writes to the group.
  *  Errors: 0 with errno EDEADLK in a filter's function that was called by a write to this group.
- *  Cost: O(members), for each that of RLStreamWrite(). 1024 bytes and more are copied once, for all members together;
- *  fewer are copied for each member that has to queue them. */
+ *  Cost: O(members); for each of them, that of RLStreamWrite(). 1024 bytes and more are copied once, for all members
+ *  together; fewer are copied for each member that has to queue them. */
 RL_EXPORT RLIndex RLStreamGroupWrite(RLStreamGroupRef group, const void *bytes, RLIndex length, RLStreamRef except);
 
 RL_EXTERN_C_END

@@ -211,7 +211,7 @@ static inline void RLHostedLoopPerform(void *info)
     /* Otherwise a run in a callback of the other loop would be woken again and again by events that only that loop can
      * serve. */
     if (!RLHostedLoopWatch(its, delay != kRLHostedBusy) && delay != kRLHostedBusy && (delay < 0 || delay > 50))
-        delay = 50; /* without memory the descriptor cannot be watched: do what is due, and try again */
+        delay = 50; /* no memory to watch the descriptor: in 50 ms, do what is due, and try again */
     RLHostedSetDelay(&its->hosted, delay >= 0 ? delay : -1);
 }
 
