@@ -1,4 +1,4 @@
-/* Waits of a test for another thread: until that is in a certain state, never for a certain time. */
+/* How tests wait for another thread: until it is in a certain state, never for a certain time. */
 #ifndef RUNLOOP_TESTS_WAITING_H
 #define RUNLOOP_TESTS_WAITING_H
 #include <RunLoop/RunLoop.h>
@@ -15,7 +15,7 @@ static inline void until_asleep(RLRunLoopRef loop)
         usleep(20);
 }
 
-/* Whether a thread of this process waits in the kernel, such as for a lock. */
+/* Returns whether a thread of this process sleeps in the kernel, for instance to wait for a lock. */
 static inline bool is_asleep(pid_t thread)
 {
     char path[64], text[256];

@@ -7,7 +7,7 @@ static void ignore_stream(RLStreamRef stream, const RLStreamEvent *event, void *
     (void)stream; (void)event; (void)info;
 }
 
-/* Writes that the descriptor takes at once. */
+/* Counts writes that the descriptor takes immediately. */
 static void write_to(int reader, int writer)
 {
     char byte;

@@ -3,10 +3,10 @@
 
     instructions.py --program build/bench/runloop [--library FILE ...] [row ...]
 
-Each row runs a scenario twice, the second time with twice as many operations, and divides the difference. So what a process does
-at its start does not count. `--library` runs the program with another librunloop.so.0, and may be given several times: a column
-each. Of a scenario with two processes, only the client is counted. What depends on time (how many functions are taken together,
-whether a timer is due already) makes one instruction in a hundred.
+Each row runs a scenario twice, the second time with twice as many operations, and divides the difference by the difference of the
+operations, so what a process does at its start does not count. `--library` runs the program with another librunloop.so.0; it may be
+given several times, for a column each. Of a scenario with two processes, only the client is counted. Counts vary by 1 %, because
+some things depend on time: how many functions are taken together, whether a timer is due already.
 """
 import argparse
 import json
@@ -16,7 +16,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# row: scenario, variant, parameter, the benchmark's amount of work times this
+# row: scenario, variant, parameter, and the factor by which the benchmark's amount of work is multiplied
 ROWS = {
     "pass": ("pass", "runloop", "nothing", 1),
     "pass-descriptor": ("pass", "runloop", "descriptor", 1),

@@ -1,5 +1,5 @@
-/* spin.c - what RLRunLoopSetSpinInterval costs and gains, on two CPUs: prints a table of pairs, microseconds for a round trip and
- * microseconds of processor time of the waiting threads for each sleep. `make spin` runs it. Medians of ROUNDS rounds.
+/* spin.c - what RLRunLoopSetSpinInterval gains and costs on two CPUs: prints a table of pairs, which are microseconds for a round trip,
+ * and microseconds of processor time that the waiting threads take for each sleep. Medians of ROUNDS rounds. `make spin` runs it.
  *
  *     immediately    two loops wake each other, and each answers in its callback
  *     work           the same, but one of them works for 10 us before it answers
@@ -108,7 +108,7 @@ static void *second(void *unused)
     return NULL;
 }
 
-/* Sets the time of a round trip, or of a wake-up, and the processor time of a sleep, in microseconds. */
+/* Measures the time of a round trip, or of a wake-up, and the processor time of a sleep, in microseconds. */
 static void measure(double *time, double *processor_time)
 {
     pthread_t thread;

@@ -30,7 +30,7 @@ static UNUSED void begin(void)
     serve_peers(echo);
 }
 
-/* Attacks come from a peer of the same user, and from one of another user that is let in. */
+/* Like `begin`, with this callback. If `user` is not 0, the attacks come from another user, which is let in. */
 static UNUSED void begin_with_peer(int user, RLMessagePortCallBack callout)
 {
     use_own_directory();

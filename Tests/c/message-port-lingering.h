@@ -1,4 +1,4 @@
-/* Descriptors whose close() waits, and a kernel that cannot refuse descriptors. */
+/* Descriptors whose close() blocks, and a kernel that looks as if it could not refuse descriptors. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_LINGERING_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_LINGERING_H
 #include "message-port-hostile.h"
@@ -9,12 +9,12 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-/* The seconds that a close() waits. */
+/* How many seconds a close() blocks. */
 enum { HOLD = 60 };
 
 static int lingering_peer;
 
-/* Returns a TCP socket with data that its peer does not read: the last close() of it waits for HOLD seconds. */
+/* Returns a TCP socket with data that its peer does not read: its last close() blocks for HOLD seconds. */
 static UNUSED int lingering_socket(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -22,7 +22,7 @@ static UNUSED int lingering_socket(void)
     struct linger linger = {1, HOLD};
     static char bytes[65536];
     int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    /* What fits into the sender's buffer does not fit into the receiver's. */
+    /* The sender's buffer holds more than the receiver's. */
     require(setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &(int){4096}, sizeof(int)) == 0);
     require(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){1 << 17}, sizeof(int)) == 0);
     require(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 1) == 0);
@@ -35,7 +35,8 @@ static UNUSED int lingering_socket(void)
     return fd;
 }
 
-/* Installs a seccomp filter for the calling thread and those that it creates. Returns false if there are none, as under qemu. */
+/* Installs a seccomp filter for the calling thread and those that it creates. Returns false if the kernel has no such filters,
+ * as under qemu. */
 static bool set_filter(struct sock_filter *filter, size_t count)
 {
     struct sock_fprog program = {(unsigned short)count, filter};
@@ -45,7 +46,8 @@ static bool set_filter(struct sock_filter *filter, size_t count)
     return is_set;
 }
 
-/* Makes the kernel look older than Linux 6.16, the first that can refuse descriptors. Returns false if there are no filters. */
+/* Makes the kernel look older than Linux 6.16, the first that can refuse descriptors. Returns false if the kernel has no
+ * filters. */
 static UNUSED bool forbid_refusal(void)
 {
     enum { SO_PASSRIGHTS_NUMBER = 83 };
@@ -60,7 +62,7 @@ static UNUSED bool forbid_refusal(void)
     return set_filter(filter, sizeof filter / sizeof *filter);
 }
 
-/* Makes the creation of threads fail. Returns false if there are no filters. */
+/* Makes the creation of threads fail. Returns false if the kernel has no filters. */
 static UNUSED bool forbid_threads(void)
 {
     struct sock_filter filter[] = {

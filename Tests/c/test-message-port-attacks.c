@@ -119,13 +119,13 @@ static void *hold_lock(void *memory)
     return NULL;
 }
 
-/* Memory whose first page is missing and stays missing, and a descriptor that is readable while a thread waits for that page. */
+/* Memory whose first page is missing and stays missing, and a descriptor that becomes readable when a thread waits for that page. */
 struct missing {
     void *memory;
     int fd;
 };
 
-/* If this process may not create such memory, `memory` is NULL. Root may, but not in every container. */
+/* Creates such memory. `memory` is NULL if this process may not: root may, except in some containers. */
 static struct missing missing_memory(void)
 {
     enum { CAN_TRACE = 19 };
@@ -143,7 +143,7 @@ static struct missing missing_memory(void)
     return missing;
 }
 
-/* Starts a thread that holds the lock of the ring's file, and returns once it does. */
+/* Starts a thread that holds the lock of the ring's file, and returns once the thread has the lock. */
 static void hold_lock_apart(struct missing missing)
 {
     pthread_t thread;

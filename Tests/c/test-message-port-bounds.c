@@ -45,7 +45,7 @@ static void expect_kept(int count)
     ck_assert_int_eq(kept_count, count);
 }
 
-/* Asserts that nothing keeps the loop awake: after what is ready, a run makes one pass (two if a timer is due), and sleeps. */
+/* Asserts that nothing keeps the loop awake: when all is handled, a run makes one pass (two if a timer is due) and sleeps. */
 static void expect_sleep(void)
 {
     atomic_int passes = 0;

@@ -1,12 +1,13 @@
 /* Checks what closing descriptors of other processes can cost a process on a kernel that cannot refuse them: a limited number of
- * threads and descriptors, and no thread at all as long as nobody passes any. */
+ * threads and descriptors, and no thread at all as long as no peer passes any. */
 #include "message-port-lingering.h"
 #include <pthread.h>
 #include <sched.h>
 
 enum { THREADS = 8, CONNECTIONS = 12, PASSED = 64 };
 
-/* Returns a connection with packets that the server has not received: a greeting, and if `passed` is not -1, that descriptor. */
+/* Returns a connection with packets that the server has not received: a greeting and, if `passed` is not -1, a request with that
+ * descriptor. */
 static int unread_client(int passed)
 {
     struct head head = request(0, INLINE);
@@ -26,14 +27,14 @@ static void expect_end(int fd)
     close(fd);
 }
 
-/* How many threads close descriptors. ThreadSanitizer has a thread of its own, once the first one was created. */
+/* The threads that do not close descriptors. ThreadSanitizer starts one of its own when the first thread is created. */
 static int own_threads;
 static void *end_at_once(void *unused) { return unused; }
 static void count_own_threads(void)
 {
     join_thread(start_thread(end_at_once, NULL));
     own_threads = live_threads();
-    /* A thread that was joined may still be counted. */
+    /* A joined thread may still be counted for a moment. */
     for (int count = 0; count < 1000 && own_threads > 1; count++)
         own_threads = live_threads() < own_threads ? live_threads() : own_threads;
 }
@@ -102,19 +103,19 @@ static void pass_descriptors(int ready)
     say_ready(ready);
     for (int index = 0; index < CONNECTIONS; index++)
         wait_for_end(clients[index]);
-    /* A connection that it makes later ends as well. */
+    /* A connection that this peer makes later ends as well. */
     wait_for_end(unread_client(-1));
     wait_until_told();
     close_all_of(peers);
     wait_until_told();
-    /* When everything is closed, it is served like any other. */
+    /* Once everything is closed, this peer is served like any other. */
     int client = unread_client(-1);
     throw_packet(client, &head, sizeof head, NULL, 0);
     child_assert(recv(client, passed, sizeof passed, 0) > 0);
 }
 
-/* One packet is received. While what it has brought is being closed, the packets of the peer's other connections stay in their
- * sockets, which are closed together with them. */
+/* The server receives one packet with descriptors. While these are being closed, the packets of the peer's other connections stay
+ * in their sockets, which are closed together with them. */
 START_TEST(a_peer_that_passes_descriptors_costs_a_limited_number)
 {
     int ready, status = -1, ended = 0;
@@ -148,10 +149,12 @@ START_TEST(a_peer_that_passes_descriptors_costs_a_limited_number)
 }
 END_TEST
 
-/* The sockets that no thread has begun to close, if the last one is an honest client's. */
+/* The number of sockets that no thread has begun to close: one for each client with unread packets, one of which is honest, less
+ * one for each thread. */
 enum { WAITING = CONNECTIONS + 1 - THREADS };
 
-/* In the child of a fork() nothing closes what threads of the parent were to close, until something is closed there. */
+/* In the child of a fork(), descriptors that the parent's threads had not begun to close are closed together with the next socket
+ * that the child closes. */
 static void close_in_child(UNUSED void *info)
 {
     use_own_directory();
@@ -164,7 +167,7 @@ static void close_in_child(UNUSED void *info)
         sched_yield();
 }
 
-/* Closing a listener takes no time, whatever those have sent who wait to be accepted. All of them learn that it is gone. */
+/* Closing a listener does not block, whatever the clients that wait to be accepted have sent. All of them are disconnected. */
 START_TEST(clients_that_wait_when_a_port_ends_are_disconnected)
 {
     int lingering[CONNECTIONS], peers[CONNECTIONS], clients[CONNECTIONS], empty = idle_descriptors();
@@ -183,7 +186,8 @@ START_TEST(clients_that_wait_when_a_port_ends_are_disconnected)
     expect_end(honest);
     for (int index = 0; index < CONNECTIONS; index++)
         expect_end(clients[index]);
-    /* The listener, its lock and the sockets that linger are closed; one socket for each further client waits for a thread. */
+    /* The listener, its lock file and this process's copies of the lingering sockets are closed. As no thread is free, the server's ends
+     * of WAITING clients are still open. */
     while (open_descriptors() > before - CONNECTIONS - 2 + WAITING)
         sched_yield();
     ck_assert_int_eq(closing_threads(), THREADS);

@@ -1,5 +1,5 @@
-/* Checks requests that are completed by a callback of the thread that waits for the reply, in whatever step of the pass: the wait
- * ends at once. A test hangs until its time limit if the loop goes to sleep instead. */
+/* Checks requests that are completed by a callback on the thread that waits for the reply, in each step of a pass: the wait ends
+ * immediately. If the loop goes to sleep instead, a test hangs until its time limit. */
 #include "guest.h"
 #include "message-port.h"
 
@@ -87,7 +87,7 @@ static void complete(UNUSED void *info)
 
 static void complete_in_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { complete(NULL); }
 
-/* The function is called in the same pass, before sources are performed. */
+/* Completes the request or, with `posts`, queues a function that does so later in the same pass, before sources are performed. */
 static void act(UNUSED RLRunLoopObserverRef observer, UNUSED RLRunLoopActivity activity, void *posts)
 {
     if (kept && posts)
@@ -185,7 +185,7 @@ END_TEST
 
 static void end_thread(UNUSED RLRunLoopTimerRef timer, UNUSED void *info) { pthread_exit(NULL); }
 
-/* Nothing waits in the mode anymore, so it is empty. */
+/* The request no longer waits in the mode, so the mode is empty. */
 static void run_again(void *result, UNUSED RLRunLoopRef rl, UNUSED RLRunLoopMode mode)
 {
     *(int32_t *)result = RLRunLoopRunInMode(OTHER_MODE, 1e9, false);

@@ -1,4 +1,4 @@
-/* Delayed functions with a release function: in every case it is called exactly once. */
+/* Checks delayed functions with a release function: in every case, the release function is called exactly once. */
 #include "harness.h"
 
 enum { MANY = 40 };
@@ -57,7 +57,7 @@ static void run_again(UNUSED void *info)
 {
     require(later(rl, do_nothing, &own, 0, lifetime_end));
     RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.001, 0);
-    require(own.releases == 2); /* those of the first test step and of the one above */
+    require(own.releases == 2); /* that of the first step of the test, and that of the function queued above */
 }
 
 START_TEST(a_function_that_is_running_is_released_when_it_returns)
@@ -136,7 +136,7 @@ static void *cancel_on_another_thread(void *loop)
     return NULL; /* not reached */
 }
 
-/* The others are cancelled nevertheless, and released when the loop's own thread exits. */
+/* The other functions are cancelled nevertheless. Their info is released when the loop's own thread exits. */
 START_TEST(a_release_function_may_end_the_thread_that_cancels)
 {
     struct looper looper;
@@ -164,7 +164,7 @@ static void *cancel_often(void *info)
     return NULL;
 }
 
-START_TEST(info_is_released_once_whoever_comes_first)
+START_TEST(info_is_released_once_if_calls_and_cancellations_race)
 {
     struct looper looper;
     looper_start(&looper);
@@ -186,6 +186,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, info_is_released_when_the_thread_ends);
     tcase_add_test(tcase, info_is_not_released_if_the_function_is_not_queued);
     tcase_add_test(tcase, a_release_function_may_end_the_thread_that_cancels);
-    tcase_add_test(tcase, info_is_released_once_whoever_comes_first);
+    tcase_add_test(tcase, info_is_released_once_if_calls_and_cancellations_race);
     return suite;
 }

@@ -1,5 +1,5 @@
-/* Checks ports that a callback releases once more while their last reference is being released: that is reported, and the port is
- * freed once. A callback that retains the port keeps it. */
+/* Checks ports that a callback releases once more while their last reference is being released: this is reported, and the port is
+ * freed only once. If the callback retains the port instead, the port stays alive. */
 #include "message-port.h"
 
 enum { PORT, LOCAL, REMOTE, KINDS };
@@ -33,7 +33,7 @@ static RLDataRef ignore_request(UNUSED RLMessagePortRef local, UNUSED int32_t id
     return NULL;
 }
 
-/* A port of that kind, with an invalidation callback or, if `by_context`, a release callback. */
+/* Creates a port of this kind, with an invalidation callback or, if `by_context`, a release callback. */
 static void make_port(int kind, bool by_context)
 {
     RLPortContext context = {.release = by_context ? release_info : NULL};
@@ -65,7 +65,7 @@ static void end(void)
     remove_own_directory();
 }
 
-/* AddressSanitizer finds out itself what is leaked, and allows no look at freed memory. */
+/* Not under AddressSanitizer, which reports leaks itself, and accesses to freed memory as errors. */
 static void assert_freed(void)
 {
     if (SANITIZED)

@@ -132,10 +132,10 @@ START_TEST(a_process_denied_membarrier_and_its_fallback_aborts_with_a_reason)
 }
 END_TEST
 
-/* Stands for a control group in which the calling thread, but not all threads, may not use the first processor. */
+/* Set on a thread that is to behave as if its control group, unlike that of other threads, excluded the first processor. */
 static _Thread_local bool has_no_first_processor;
 
-/* Takes precedence over libc's, which the library calls. Reads six arguments, also where the caller has passed fewer. */
+/* Replaces libc's syscall() in calls by the library. Reads six arguments even if the caller has passed fewer. */
 __attribute__((no_sanitize("address"))) long syscall(long number, ...)
 {
     static long (*_Atomic real)(long, ...);

@@ -1,9 +1,9 @@
-/* Checks threads for which memory runs out. If they get no loop, nothing of the loop they would have had is lost; if they get no
- * object, they do not ask for more memory the next time. */
+/* Checks threads for which memory runs out. If a thread gets no loop, the next one gets the loop that it would have had; if it
+ * gets no object, it does not ask for more memory the next time. */
 #include "harness.h"
 #include <pthread.h>
 
-/* Which of this thread's next allocations fails; 0: none. */
+/* Which of this thread's next allocations fails, counted from 1; 0: none. */
 static _Thread_local int failing;
 /* Whether all of this thread's allocations fail, and the size of the largest one. */
 static _Thread_local bool fails_always;
@@ -29,8 +29,8 @@ UNUSED __attribute__((no_sanitize("address"))) static bool must_fail_for(size_t 
 #define MEMORY_FAILS false
 #endif
 
-/* glibc has memory for the values of 32 keys in each thread, and allocates that of further ones. So that the library's key is one
- * of these, this takes the first ones before the library can. */
+/* In each thread, glibc has memory for the values of 32 keys, and allocates memory for those of further keys. This takes the first 32
+ * keys before the library can, so that the library's key needs an allocation. */
 __attribute__((constructor)) static void take_keys(void)
 {
     pthread_key_t key;
@@ -40,7 +40,7 @@ __attribute__((constructor)) static void take_keys(void)
 
 static void *get_loop(UNUSED void *info) { return RLRunLoopGetCurrent(); }
 
-/* Whether the thread got no loop, because the allocation of this number failed. */
+/* Returns a pointer other than NULL if the thread got no loop, because its allocation with this number failed. */
 static int number;
 static void *fail_to_get_loop(void *info)
 {
@@ -61,8 +61,8 @@ static void *result_of(void *(*body)(void *))
     return result;
 }
 
-/* The loop of a thread that has ended is used again. The thread that would have got it leaves it to the next one, and a handle
- * that the earlier thread has left behind is still one of a loop that is gone. */
+/* The memory of a loop is used again when its thread has ended. If the next thread fails to get a loop, the one after it gets that
+ * memory. In between, using the handle of the ended loop is still reported. */
 START_TEST(a_thread_that_gets_no_loop_leaves_it_to_the_next)
 {
     void *loop = result_of(get_loop);

@@ -1,5 +1,5 @@
-/* Semantics 2: a source that was signalled while it was in another loop only is performed before one that was signalled
- * after the first was added to this loop. */
+/* Semantics 2: a source that was signalled while it was only in another loop, and then added to this one, is performed before a
+ * source that is signalled after that. */
 #include "trace.h"
 
 static Item first = {.name = "first"}, second = {.name = "second"};

@@ -1,5 +1,5 @@
-/* Semantics 3: a timer without a callout keeps its mode from being empty, and becomes invalid as usual; an observer
- * without one is ignored. */
+/* Semantics 3: a timer whose callout is NULL keeps its mode from being empty and becomes invalid as usual, and an observer whose
+ * callout is NULL does nothing. */
 #include "trace.h"
 
 static void test(void)

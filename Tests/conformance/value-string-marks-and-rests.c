@@ -1,5 +1,5 @@
-/* Values: byte order marks at the beginning, incomplete code units at the end, bytes that are not ASCII, UTF-32 without
- * a mark, and a character that Mac Roman lacks. */
+/* Values: byte order marks at the beginning, incomplete code units at the end, bytes from 0x80 on in ASCII, UTF-32 without a mark,
+ * and a character that Mac Roman lacks. */
 #include "trace.h"
 
 static void make(const char *label, CFStringEncoding encoding, const void *bytes, CFIndex count)

@@ -4,7 +4,8 @@
 #include <poll.h>
 #include <sys/epoll.h>
 
-/* The adapter's epoll_ctl(), which fails as many times as `refusals` says, as it does when the kernel has no memory. */
+/* What the adapter calls instead of epoll_ctl(): adding a descriptor fails as many times as `refusals` says, as if the kernel had no
+ * memory. */
 static int refusals, hasRefused;
 static int refusing_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
 {
@@ -67,8 +68,8 @@ static void nest(uv_timer_t *its)
     CHECK(passes - before <= 6 && calls == 0);
 }
 
-/* Another loop whose descriptor is not watched after the first call, and cannot be watched after the second one. What
- * arrives is noticed nevertheless. */
+/* Stands for another loop, whose descriptor is not watched after the first call of this function, and cannot be watched after the second
+ * one. A byte that arrives is noticed nevertheless. */
 static long run_refused(void *info)
 {
     struct pollfd polled_end = {.fd = ends[0], .events = POLLIN};

@@ -52,7 +52,7 @@ static UNUSED void *made(void *object)
 }
 #define MADE(call) made((errno = 0, (void *)(call)))
 
-/* Returns a connection to a listener or server at a path. */
+/* Returns a non-blocking connection to a listener or server at a path. */
 static UNUSED int connect_to(RLListenerRef listener)
 {
     struct sockaddr_un address;

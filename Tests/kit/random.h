@@ -1,4 +1,4 @@
-/* Random numbers of a test's programs: the same ones for the same seed. */
+/* Random numbers for tests: the same numbers for the same seed. */
 #ifndef RUNLOOP_TESTS_KIT_RANDOM_H
 #define RUNLOOP_TESTS_KIT_RANDOM_H
 #include <stdint.h>

@@ -60,7 +60,7 @@ def test_packages_are_these(made):
 
 
 def test_packages_for_several_machines_go_together(made):
-    """A package with Multi-Arch: same needs only such packages, so that it can be installed for two architectures at once."""
+    """A package with Multi-Arch: same depends only on such packages, so that it can be installed for two architectures at the same time."""
     words = ("Package", "Multi-Arch", "Depends", "Pre-Depends")
     found = [dict(line.split(": ", 1) for line in output("dpkg-deb", "--field", package, *words).splitlines()) for package in made.glob("*.deb")]
     same = {fields["Package"] for fields in found if fields.get("Multi-Arch") == "same"}

@@ -18,7 +18,7 @@ def make(*words, **variables):
 
 
 def commands(directory, **variables):
-    """Returns what `make` executes in an empty build directory, one command a line."""
+    """Returns the commands that `make` executes for an empty build directory, one per line."""
     text = make("-n", f"BUILD={directory}", "LIBBSD=/usr/lib/libbsd.a", "-o", "/usr/lib/libbsd.a", "libraries", **variables)
     return re.sub(r"\\\n", " ", text).splitlines()
 
@@ -40,7 +40,7 @@ def test_tools_can_be_replaced(tool, tmp_path):
 
 
 def test_debian_flags_do_no_harm(tmp_path):
-    """The command is built with them; the libraries are by `make deb`."""
+    """Builds the command and one C file with them; `make deb` builds the libraries with them."""
     flags = {"CPPFLAGS": "-Wdate-time -D_FORTIFY_SOURCE=2", "LDFLAGS": "-Wl,-z,relro",
              "CFLAGS": "-g -O2 -fstack-protector-strong -Wformat -Werror=format-security -Werror"}
     make("-s", f"BUILD={tmp_path}", f"{tmp_path}/bin/runloop", f"{tmp_path}/obj/Format.o", **flags)

@@ -242,7 +242,8 @@ MOVED = ["LIBDIR=/usr/lib/x86_64-linux-gnu", "DOCDIR=/usr/share/documents", "MAN
 
 @pytest.mark.parametrize("variables", [[], MOVED], ids=["usual", "moved"])
 def test_uninstall_leaves_nothing(tmp_path, variables):
-    """Nothing of this project: other packages' files stay, also manual pages and links to them. It needs no build directory."""
+    """Nothing of this project is left, and the files of other packages stay, including manual pages and links to them. `make
+    uninstall` needs no build directory."""
     manual = ("usr/man" if "MANDIR=/usr/man" in variables else "usr/share/man") + "/man3"
     neighbours = ["usr/lib/pkgconfig/neighbour.pc", f"{manual}/CFOther.3", f"{manual}/RLOther.3"]
     for name in neighbours:

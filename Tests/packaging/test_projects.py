@@ -45,7 +45,7 @@ int main(void)
     return RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 1) == kRLRunLoopRunHandledSource ? 0 : 1;
 }
 """.replace("TICKS", TICKS.replace("\n", "\\n"))
-#: Asks about its own loop.
+#: A program that asks what its own loop does.
 TRACE = """#include <RunLoopTrace/RunLoopTrace.h>
 #include <stdio.h>
 int main(void)

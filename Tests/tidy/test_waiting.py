@@ -1,4 +1,4 @@
-"""No test sleeps to wait for another thread or process: it waits for a state, also in a loop with short pauses."""
+"""No test sleeps for a fixed time to wait for another thread or process: it waits for a state, if need be in a loop with short pauses."""
 
 import re
 import subprocess
@@ -7,7 +7,7 @@ from core import expect_none
 from public_headers import ROOT
 
 SLEEP = r"(?<![\w\"`])(?:u|nano|clock_nano)?sleep\((?!\))"
-#: Files, and folders, in which time passes on purpose, and why.
+#: Files and folders whose tests let time pass on purpose, and why.
 PAUSES = {
     "Tests/bench/spin.c": "measures with a wake-up every millisecond",
     "Tests/fuzz/": "callbacks and threads take random times",
@@ -29,7 +29,7 @@ def depth(line):
 
 
 def sleeps(path):
-    """Yields the numbers of the lines that sleep, except in the body of a loop with a condition."""
+    """Yields the numbers of the lines that sleep, except those in the body of a loop with a condition."""
     lines = path.read_text(errors="replace").splitlines()
     for number, line in enumerate(lines):
         if re.search(SLEEP, line):

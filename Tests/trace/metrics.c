@@ -256,7 +256,7 @@ static void countReport(const char *message, void *info)
     ++*(int *)info;
 }
 
-/* A program that was compiled for a later version is told so, and its struct stays as it is. */
+/* A struct of a later version is reported as misuse, and stays as it is. */
 static void testVersions(void)
 {
     RLTraceMetrics later, same, known = {0};

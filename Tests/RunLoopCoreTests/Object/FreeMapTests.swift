@@ -3,7 +3,8 @@ import Testing
 @testable import RunLoopCore
 
 @Suite struct FreeMapTests {
-    /// Compares a map with a set. The addresses are in many regions, some of them far apart, so the hash table grows. The memory is not used.
+    /// Compares a map with a set. The addresses are in many regions, some of them far apart, so the hash table grows. Nothing is stored at the
+    /// addresses.
     @Test(arguments: [(1, 64), (2, 24), (3, 128), (4, 104)] as [(UInt64, Int)])
     func hasTheAddressesOfASet(seed: UInt64, size: Int) {
         var random = Random(seed: seed)

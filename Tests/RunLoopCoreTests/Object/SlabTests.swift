@@ -33,7 +33,7 @@ import Testing
         var alive: [Stamped] = []
         var addresses = Set<UnsafeMutableRawPointer>()
         for step in 0..<steps {
-            // At its peak, more objects than a cache has room for.
+            // At the peaks there are more objects than a cache has room for.
             let isGrowing = step / 10_000 % 2 == 0
             if random.chance(isGrowing ? 70 : 30) {
                 guard let memory = slab.pointee.allocate(&cache) else { return "step \(step): out of memory" }
@@ -115,7 +115,7 @@ import Testing
         #expect(zip(again, again.dropFirst()).count(where: { $1 - $0 == 64 }) > 8_000)
     }
 
-    /// A thread that exits leaves its memory to the others: whole chunks here, so they need no new one.
+    /// A thread that exits leaves its memory to other threads: whole chunks here, so that another cache needs no new one.
     @Test func trimmedMemoryIsAvailableToOtherCaches() {
         let slab = Pinned(Slab(size: 64))
         var cache = Slab.Cache()

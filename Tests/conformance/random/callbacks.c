@@ -1,11 +1,11 @@
-/* callbacks.c - random operations on an array, a set and a dictionary whose callbacks the program chose: some are NULL,
- * some retain callbacks return another object, and values that are not identical are equal. Prints each object that is
+/* callbacks.c - random operations on an array, a set or a dictionary with callbacks of the program: some of them are NULL,
+ * some retain callbacks return another object, and some values are equal without being identical. Prints each object that is
  * retained or released, sorted if the collection has no order, and the contents after each step. */
 #include "random.h"
 
 enum { STEPS = 60, VALUES = 12, GENERATIONS = 40, MOST = 400 };
 
-/** A value, and the copies that retain callbacks make of it. Two values have the same key. */
+/** A value, or a copy that a retain callback has made of it. Two values each have the same key. */
 typedef struct {
     int number, key, generation;
 } Value;
@@ -34,7 +34,7 @@ static void word(const char *what, const void *value)
 
 static int by_text(const void *one, const void *two) { return strcmp(one, two); }
 
-/** Prints the words, which callbacks and appliers have left. */
+/** Prints and removes the words that callbacks and appliers have recorded. */
 static void print_words(int is_sorted)
 {
     if (is_sorted)
@@ -82,7 +82,7 @@ static void visit_pair(const void *one, const void *two, void *context)
         snprintf(words[count++], sizeof words[0], "%s=%s", name(one), name(two));
 }
 
-/** A dictionary's callbacks for keys have the layout of a set's; those for values, that of an array's. */
+/** Chooses callbacks, also for arrays, which have all but `hash`, and for the keys and values of dictionaries. */
 static CFSetCallBacks pick_callbacks(void)
 {
     CFSetCallBacks callbacks = {0};

@@ -1,6 +1,6 @@
 /* memberships.c - random adds, removals, signals and runs of sources, timers and observers in the modes of two loops,
  * one of which does not run. Prints which loop contains what in which mode after each step, and every callback, sorted
- * where CoreFoundation has no order. Left out is what difference 20 is about. */
+ * where CoreFoundation has no order. Leaves out the cases of difference 20. */
 #include "random.h"
 
 enum { STEPS = 40, ITEMS = 3, LOOPS = 2, MODES = 4, COMMONS = MODES - 1, MOST = 80 };

@@ -1,6 +1,6 @@
 /* strings.c - random bytes as strings in random encodings, and random strings converted, found, compared and split.
- * Prints every result. Left out is what the list of differences in RLString.h names: halves of surrogate pairs,
- * combining accents, and the case of letters that are not ASCII. */
+ * Prints every result. Leaves out deliberate differences of RLString.h: halves of surrogate pairs, combining accents,
+ * and the case of letters that are not ASCII. */
 #include "random.h"
 
 enum { STEPS = 24 };
@@ -23,7 +23,7 @@ static void print_bytes(const UInt8 *bytes, CFIndex count)
         printf("%02x", bytes[i]);
 }
 
-/** Prints a string's UTF-16 code units. Releases it. */
+/** Prints a string's UTF-16 code units, and releases it. */
 static void print_units(const char *label, CFStringRef string)
 {
     UInt8 bytes[200];
@@ -40,7 +40,7 @@ static void print_units(const char *label, CFStringRef string)
     CFRelease(string);
 }
 
-/** Writes a character that is not half of a pair, or a byte order mark, in an encoding. Returns its size. */
+/** Writes a random character, which may be a byte-order mark but not half of a surrogate pair, in an encoding. Returns its size. */
 static CFIndex put(UInt8 *bytes, CFStringEncoding encoding)
 {
     static const char *const characters[] = {
