@@ -8,7 +8,7 @@ BUILD     ?= build
 SWIFTC    ?= swiftc
 CLANG     ?= clang
 AR        ?= ar
-# STRIP=: leaves the debug information in the libraries, for tools that move it elsewhere, such as Debian's dh_strip.
+# `STRIP=:` leaves the debug information in the libraries, for tools that move it elsewhere, such as Debian's dh_strip.
 STRIP     ?= strip
 OBJCOPY   ?= objcopy
 NM        ?= nm
@@ -29,21 +29,21 @@ NEEDS_SWIFT := command -v $(SWIFTC) >/dev/null || { echo "librunloop needs the S
 IMPORTS    := -I Sources/CLinux/include -I Sources/CRunLoop/include
 # -Osize: 20 kB smaller than -O. On eight rows of the bench it executes as many instructions, or 1 or 2 % more
 # (posts: 4 %); the others were not compared. What must be inlined on the hot paths is inlined by attribute. One trap instruction
-# per function instead of one per check. No stack guards, which would be 2 kB in each library: the arrays on the stack
-# are structs that the kernel fills up to a given size, and texts and lists that count what is put into them. -g: for librunloop.so.debug; DWARF 4, because
-# the Valgrind of Debian 12 rejects a library with debug information of version 5. No breadcrumbs: they contain the path
-# of the compiler's cache, so no two builds would be identical.
+# per function instead of one per check. No stack guards, which would take 2 kB in each library: the arrays on the stack
+# are structs that the kernel fills up to a given size, and texts and lists that count what is put into them. -g: for
+# librunloop.so.debug; DWARF 4, because the Valgrind of Debian 12 rejects a library with debug information of version 5.
+# No breadcrumbs: they contain the path of the compiler's cache, so no two builds would be identical.
 SWIFTFLAGS := -parse-as-library -swift-version 6 -module-name RunLoopCore -wmo -Osize \
               -enable-experimental-feature Embedded -enable-experimental-feature Extern \
               -Xfrontend -function-sections -Xfrontend -mergeable-traps -Xfrontend -disable-stack-protector -Xcc -fPIC \
               -g -dwarf-version=4 -Xfrontend -no-clang-module-breadcrumbs -file-prefix-map $(CURDIR)=. -file-compilation-dir .
 C_FLAGS    := -std=c11 -Oz -g -gdwarf-4 -Wall -Wextra -fPIC -fvisibility=hidden -ffunction-sections -ffile-prefix-map=$(CURDIR)=.
-# Guards on the stack, and calls of libc that know the size of what they fill: of C files that are compiled here, not of the C
-# functions in headers that are inlined into Swift (SECURITY.md), nor of Races.c, whose one array has six words with constant
-# indices: it is in both libraries.
+# Stack guards, and libc functions that check the size of what they fill. They apply to the C files that are compiled here,
+# not to the C functions in headers that are inlined into Swift (SECURITY.md), nor to Races.c, which is part of both libraries
+# and whose only array has six words and constant indices.
 HARDENED   := -fstack-protector-strong $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-D_FORTIFY_SOURCE=2)
-# CPPFLAGS, CFLAGS and LDFLAGS are the user's, or the distribution's. They are added to what the libraries need, at the end, so
-# that they win.
+# CPPFLAGS, CFLAGS and LDFLAGS belong to the user, or to the distribution. They are appended to the flags that the libraries
+# need, and so override them.
 COMPILE    = $(CLANG) $(C_FLAGS) $(HARDENED) $(CPPFLAGS) $(CFLAGS)
 
 include Tests/own-directory.mk Makefile.check Makefile.install
@@ -99,7 +99,7 @@ $(LIB)/librunloop.so.debug: $(OBJ)/$(SHARED)
 	@mkdir -p $(@D)
 	$(OBJCOPY) --only-keep-debug --compress-debug-sections $< $@
 
-# $(call STRIPPED,library,debug file): makes $@ of the library.
+# $(call STRIPPED,library,debug file): makes $@, a stripped copy of the library that refers to its debug file.
 define STRIPPED
 cp $(1) $@.new
 $(STRIP) --strip-unneeded --remove-section=.comment $@.new

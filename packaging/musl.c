@@ -18,7 +18,8 @@ char __libc_single_threaded = 0;
 /* The function that the macro CMSG_NXTHDR of glibc's headers calls. */
 struct cmsghdr *__cmsg_nxthdr(struct msghdr *message, struct cmsghdr *header) { return CMSG_NXTHDR(message, header); }
 
-/* glibc's headers call these if _FORTIFY_SOURCE is defined. `size` is that of the memory, at least `count`. */
+/* The functions that glibc's headers call if _FORTIFY_SOURCE is defined. `size` is that of the memory; `count` must not be
+ * greater. */
 int __vsnprintf_chk(char *bytes, size_t count, int flag, size_t size, const char *format, va_list arguments)
 {
     (void)flag;
