@@ -113,7 +113,8 @@ static inline long linux_stream_read(int fd, int is_socket, void *bytes, long si
 }
 /* Writes to a descriptor that is not a socket. Only send(2) can suppress SIGPIPE; here the signal is blocked meanwhile,
    and consumed unless it was pending before. It can have been pending only if it was blocked. If another process has made
-   a pipe blocking, and its reader leaves while the call waits for room, the signal is sent although a part was written. */
+   a pipe blocking, and its reader leaves while the call waits for room, the signal is sent although a part was written.
+   So the signal is looked for whenever not all was written. */
 static inline long linux_write_pipe(int fd, const struct iovec *parts, int count)
 {
     const uint64_t pipe = 1ULL << (SIGPIPE - 1);
@@ -123,15 +124,16 @@ static inline long linux_write_pipe(int fd, const struct iovec *parts, int count
     if (was_blocked)
         syscall(SYS_rt_sigpending, &pending, sizeof pending);
     long written = syscall(SYS_writev, fd, parts, count), left = -written;
-    int error = errno;
-    struct timespec now = {0};
     for (int index = 0; index < count; index++)
         left += (long)parts[index].iov_len;
-    if ((written < 0 ? error == EPIPE : left > 0) && (pending & pipe) == 0)
-        while (syscall(SYS_rt_sigtimedwait, &pipe, NULL, &now, sizeof pipe) < 0 && errno == EINTR) {}
+    if (left != 0 && (pending & pipe) == 0) {
+        struct timespec now = {0};
+        int error = errno;
+        syscall(SYS_rt_sigtimedwait, &pipe, NULL, &now, sizeof pipe);
+        errno = error;
+    }
     if (!was_blocked)
         syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, NULL, sizeof before);
-    errno = error;
     return written;
 }
 static inline long linux_stream_write(int fd, int is_socket, struct iovec *parts, int count)

@@ -114,7 +114,7 @@ enum Endpoints {
         }
     }
 
-    /// Removes the file of a socket from `files`, which is closed once it is empty. The caller holds the mutex.
+    /// Removes the file of a socket from `files`. Closes `files` if that was the last one in it. The caller holds the mutex.
     private static func removeFile(of socket: SocketPointer) {
         if !socket.pointee.isFileKnown { return }
         socket.pointee.isFileKnown = false
@@ -123,6 +123,7 @@ enum Endpoints {
         if Epoll.remove(files, socket.endpoint.pointee.fd) && fileCount == 0 { closeFiles() }
     }
 
+    /// Closes the epoll `files`. The caller holds the mutex.
     private static func closeFiles() {
         Descriptor.close(files)
         files = -1

@@ -78,8 +78,8 @@ private func describe(_ loop: RunLoopPointer, _ text: inout TextBuffer) {
     text.append(">")
 }
 
-/// Describes a mode and the items that keep a run in it from returning. Leaves at least `reserve` bytes free, and counts the sources that
-/// do not fit. The caller holds the loop's lock.
+/// Describes a mode: how many sources and timers keep a run in it from returning, and each of the sources. The sources leave at least
+/// `reserve` bytes free; those that do not fit are counted. The caller holds the loop's lock.
 private func describe(_ mode: ModePointer, of loop: RunLoopPointer, reserve: Int, _ text: inout TextBuffer) {
     text.append(" ")
     text.append(mode.pointee.name.pointee.bytes, mode.pointee.name.count)

@@ -58,7 +58,7 @@ struct RegistrationTable: ~Copyable {
         return ThreadContextPointer.current.flatMap { RegistrationPointer.make(for: source, $0) }
     }
 
-    /// Removes a registration from the table and frees its slot. The other fields can still be read. O(1) on average.
+    /// Removes a registration from the table and frees its slot. Its fields other than the slot can still be read. O(1) on average.
     mutating func remove(_ registration: RegistrationPointer) {
         var link = buckets.unsafelyUnwrapped + bucket(of: registration.pointee.hash)
         while let other = link.pointee, other != registration { link = other.nextInBucketLink }
@@ -106,8 +106,8 @@ struct RegistrationTable: ~Copyable {
         first.pointee = registration
     }
 
-    /// Returns any one of the registrations; nil if the table is empty. O(1) on average if each registration is removed after it was
-    /// returned.
+    /// Returns any one of the registrations; nil if the table is empty. For callers that remove each registration before the next call,
+    /// and add none: then it takes O(1) on average.
     mutating func any() -> RegistrationPointer? {
         while anyBucket < bucketCount {
             if let registration = buckets.unsafelyUnwrapped[anyBucket] { return registration }

@@ -6,7 +6,7 @@ import Synchronization
 extension RunLoopPointer {
     /// Updates the interest of an internal source. `events` is called with the source's lock held, so if several threads call this, the
     /// last one sets the final interest. Costs a system call, when the loop next waits, only if the interest exceeds what is registered
-    /// with epoll. O(number of loops the source is in). Any thread that has a loop; calls no user code.
+    /// with epoll. O(1) for a source in one loop, otherwise as `forEachLoop`. Any thread that has a loop; calls no user code.
     static func setInterest(of source: SourcePointer, _ events: () -> Events) {
         let owner = source.item.lock()
         setInterest(of: source, events(), owner)
@@ -63,7 +63,7 @@ extension RunLoopPointer {
     }
 
     /// Sets whether a source keeps its modes from being empty. If several threads do this at the same time, the last call determines how
-    /// each loop counts the source. Any thread; calls no user code.
+    /// each loop counts the source. Any thread that has a loop; calls no user code.
     @inline(never)
     static func setUnreferenced(_ source: SourcePointer, _ isUnreferenced: Bool) {
         let owner = source.item.lock()

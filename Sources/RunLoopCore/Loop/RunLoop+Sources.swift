@@ -182,7 +182,7 @@ extension RunLoopPointer {
         return nil
     }
 
-    /// Removes exactly this source from a mode. Returns true if it was there. If memory runs out, it stays. Any thread; calls cancel. As in
+    /// Removes exactly this source from a mode. Returns whether it was there; if memory runs out, it still is. Any thread; calls cancel. As in
     /// CFRunLoop, does not end the sleep of a loop whose mode has become empty: see `noteEmptied`.
     private func removeItself(_ source: SourcePointer, from name: StringPointer) -> Bool {
         var left = ScheduleCalls()

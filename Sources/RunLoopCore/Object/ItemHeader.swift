@@ -7,8 +7,8 @@ import Synchronization
 /// later that of the item's loop. So a thread that creates items for its own loop never executes a locked instruction for them.
 ///
 /// An item lives as long as clients have references to it, or loops have internal references. Both counts become zero only under the lock:
-/// references are atomic, but the last one is released under the lock, which guards the internal ones. So exactly one thread finds both
-/// counts at zero and destroys the item.
+/// references are atomic, but the last one is released under the lock, which guards the internal ones (except that of a timer that has
+/// `ended`, which only one thread can have). So exactly one thread finds both counts at zero and destroys the item.
 struct ItemHeader: ~Copyable {
     var object: ObjectHeader
     /// The address of the context whose lock guards the item. Changed only with the locks of the old and the new owner held; read by any

@@ -12,13 +12,14 @@ import Synchronization
 /// There are two ways to sleep, on the word itself and in epoll, with a value for each. So the value that a waker replaces
 /// determines how to end the sleep, however late the waker gets to it.
 ///
-/// No wake-up is lost: all changes of the word are atomic read-modify-writes, so they have one order. A `wakeUp` that precedes
+/// No wake-up is lost: all changes of the word are atomic read-modify-writes, so they have one order (but for `restorePending`,
+/// in a process with a single thread). A `wakeUp` that precedes
 /// `goToSleep` in this order makes it fail; one that follows finds `sleeping` and ends the sleep. What the waker wrote before is
 /// visible to the loop, because the waker's exchange releases, and the loop's next exchange, which reads the waker's value or a
 /// later one, acquires. At most one system call ends a sleep: the first thread to replace `sleeping` makes it.
 /// `Tests/model/wake.pml` checks this, and that each step is needed.
 ///
-/// All functions except `goToSleep` and `wakeFromSleep` are async-signal-safe: no lock, no allocation, errno preserved.
+/// The functions that any thread may call are async-signal-safe: no lock, no allocation, errno preserved.
 struct WakeWord: ~Copyable {
     /// The state of the loop. Also the futex word, and therefore 32 bits.
     private let word = Atomic<UInt32>(0)
