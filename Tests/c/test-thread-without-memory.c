@@ -92,7 +92,7 @@ static void *create_after_failures(UNUSED void *info)
     return NULL;
 }
 
-/* Memory for timers is allocated in chunks, each twice as large as the one before. Those that could not be allocated do not count. */
+/* Memory for timers is allocated in chunks, each twice as large as the one before. Chunks that could not be allocated do not count. */
 START_TEST(a_thread_that_gets_no_memory_asks_for_as_little_again)
 {
     if (MEMORY_FAILS)

@@ -183,7 +183,7 @@ RL_EXPORT RLStringRef RLStringCreateWithCStringNoCopy(RLAllocatorRef allocator, 
  *  @return the string, or NULL.
  *  Re-entrancy: %@ may call copyDescription callbacks.
  *  Errors: NULL with errno ENOMEM; EINVAL for a position, or for 48 or more characters before a conversion; EOVERFLOW
- *  if a width or the result is too large; EILSEQ for a %ls that the locale's encoding lacks.  Cost: O(bytes). */
+ *  if a width or the result is too large; EILSEQ if %ls or %' yields no UTF-8 in the locale.  Cost: O(bytes). */
 RL_EXPORT RLStringRef RLStringCreateWithFormat(RLAllocatorRef allocator, RLDictionaryRef formatOptions,
                                                RLStringRef format, ...);
 

@@ -110,10 +110,10 @@ static inline int linux_is_closing(uint64_t sender)
 void linux_lock_closings(void);
 void linux_unlock_closings(int in_child);
 
-/* Whether there is a packet, which stays in the socket together with its descriptors, as there is no room for them. An
-   empty packet has no bytes, like the end of the connection; but the sender's credentials, which are asked for here, come
-   with each packet, and there is no room for them either. The first call may return ECONNRESET instead: the peer has closed
-   its end without receiving everything. */
+/* Whether there is a packet. It stays in the socket, with its descriptors, for which this leaves no room. Nor is there
+   room for the sender's credentials, which come with each packet, but not with the end of the connection: so a truncated
+   message is a packet, even an empty one. The first call may fail with ECONNRESET, if the peer has closed its end without
+   receiving everything. */
 static inline int linux_peek_packet(int fd)
 {
     struct msghdr message = {0};

@@ -99,13 +99,13 @@ extension RunLoopPointer {
         return count
     }
 
-    /// Takes the functions out of the list inside which the thread has exited. Their release functions are called when the loop's requests
-    /// are dropped. Must precede `abandonCalls`, which invalidates the timers. Loop thread only.
+    /// Takes out of the list the functions that the thread was calling when it exited. Their release functions are called when the loop's
+    /// requests are dropped. Must precede `abandonCalls`, which invalidates the timers. Loop thread only.
     func endRunningDelayed() {
         while let timer = locked({ unlinkFirst(0) { $0.pointee.isRunning } }) { timer.release() }
     }
 
-    /// In the child of fork(): lets functions be cancelled that a thread which does not exist here was calling. The caller holds all locks.
+    /// In the child of fork(): makes it possible to cancel the functions that a missing thread was calling. The caller holds all locks.
     func resetRunningDelayedAfterFork() {
         var next = pointee.delayed
         while let delayed = next {
