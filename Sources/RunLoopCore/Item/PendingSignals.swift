@@ -5,9 +5,10 @@ import Synchronization
 /// bits, using only atomic instructions, so signal handlers may set them, too. The loop takes them.
 ///
 /// A bit is a hint to check the source's own signal flag. A stale bit is harmless: a signaller may be late, and the slot may belong to
-/// another source by then. A missing bit is not harmless. So a signaller sets the flag, then the bit, then, for a far slot, the bits of the two
-/// summaries (`Group.summary`, `farBit`), and the loop takes them in the opposite order. A bit that is already set need not be set again: it has not been taken yet, and when it is, the
-/// flag is found. That argument needs all operations to be sequentially consistent (`Tests/model/signal.pml`).
+/// another source by then. A missing bit is not harmless. So a signaller sets the flag, then the bit, then, for a far slot, the bits of the
+/// two summaries (`Group.summary`, `farBit`), and the loop takes them in the opposite order. A bit that is already set need not be set
+/// again: it has not been taken yet, and when it is, the flag is found. That argument needs all operations to be sequentially consistent
+/// (`Tests/model/signal.pml`).
 ///
 /// Slots 0 to 62, the near ones, are bits of one word. The others, the far ones, are in groups of 64 words with one summary word per group.
 /// The memory for far slots is allocated when needed, and never freed, like the loop's.
