@@ -241,7 +241,7 @@ RL_EXPORT void RLStreamResumeReading(RLStreamRef stream);
  *  Errors: 0 with errno EPIPE after RLStreamShutdown(), EBADF after RLStreamClose(); otherwise the error of this write
  *  or an earlier one. ENOMEM if the rest cannot be queued; if a part was written, the stream has failed, too.
  *  Cost: if nothing is queued, one system call; for a descriptor that is not a socket three, because SIGPIPE is blocked
- *  meanwhile, and one more if only a part fits. Allocates if bytes have to be queued and the queue has no room. */
+ *  meanwhile, and one more if not all of it fits. Allocates if bytes have to be queued and the queue has no room. */
 RL_EXPORT RLBoolean RLStreamWrite(RLStreamRef stream, const void *bytes, RLIndex length);
 
 /** Writes bytes as RLStreamWrite() does, but retains the data instead of copying them.

@@ -1,9 +1,9 @@
 /* callbacks.c - random operations on an array, a set or a dictionary with callbacks of the program: some of them are NULL,
  * some retain callbacks return another object, and some values are equal without being identical. Prints each object that is
  * retained or released, sorted if the collection has no order, and the contents after each step. */
-#include "random.h"
+#include "words.h"
 
-enum { STEPS = 60, VALUES = 12, GENERATIONS = 40, MOST = 400 };
+enum { STEPS = 60, VALUES = 12, GENERATIONS = 40 };
 
 /** A value, or a copy that a retain callback has made of it. Two values each have the same key. */
 typedef struct {
@@ -11,8 +11,6 @@ typedef struct {
 } Value;
 
 static Value values[VALUES][GENERATIONS];
-static char words[MOST][24];
-static int count;
 
 static const char *name(const void *pointer)
 {
@@ -26,28 +24,10 @@ static const char *name(const void *pointer)
     return buffer;
 }
 
-static void word(const char *what, const void *value)
-{
-    if (count < MOST)
-        snprintf(words[count++], sizeof words[0], "%s%s", what, name(value));
-}
-
-static int by_text(const void *one, const void *two) { return strcmp(one, two); }
-
-/** Prints and removes the words that callbacks and appliers have recorded. */
-static void print_words(int is_sorted)
-{
-    if (is_sorted)
-        qsort(words, (size_t)count, sizeof words[0], by_text);
-    for (int i = 0; i < count; i++)
-        printf(" %s", words[i]);
-    count = 0;
-}
-
 static const void *keep(CFAllocatorRef allocator, const void *value)
 {
     (void)allocator;
-    word("+", value);
+    word("+%s", name(value));
     return value;
 }
 
@@ -55,14 +35,14 @@ static const void *copy(CFAllocatorRef allocator, const void *pointer)
 {
     const Value *value = pointer;
     (void)allocator;
-    word("copy", value);
+    word("copy%s", name(value));
     return value == NULL ? NULL : &values[value->number][(value->generation + 1) % GENERATIONS];
 }
 
 static void drop(CFAllocatorRef allocator, const void *value)
 {
     (void)allocator;
-    word("-", value);
+    word("-%s", name(value));
 }
 
 static int key(const void *value) { return value == NULL ? -1 : ((const Value *)value)->key; }
@@ -72,14 +52,13 @@ static CFHashCode bad_hash(const void *value) { return (CFHashCode)(key(value) %
 static void visit(const void *value, void *context)
 {
     (void)context;
-    word("", value);
+    word("%s", name(value));
 }
 
 static void visit_pair(const void *one, const void *two, void *context)
 {
     (void)context;
-    if (count < MOST)
-        snprintf(words[count++], sizeof words[0], "%s=%s", name(one), name(two));
+    word("%s=%s", name(one), name(two));
 }
 
 /** Chooses callbacks, also for arrays, which have all but `hash`, and for the keys and values of dictionaries. */

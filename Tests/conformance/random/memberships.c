@@ -1,37 +1,15 @@
 /* memberships.c - random adds, removals, signals and runs of sources, timers and observers in the modes of two loops,
  * one of which does not run. Prints which loop contains what in which mode after each step, and every callback, sorted
  * where CoreFoundation has no order. Leaves out the cases of difference 20. */
-#include "random.h"
+#include "words.h"
 
-enum { STEPS = 40, ITEMS = 3, LOOPS = 2, MODES = 4, COMMONS = MODES - 1, MOST = 80 };
+enum { STEPS = 40, ITEMS = 3, LOOPS = 2, MODES = 4, COMMONS = MODES - 1 };
 
 static CFRunLoopRef loops[LOOPS];
 static CFStringRef modes[MODES];
 static CFRunLoopSourceRef sources[ITEMS];
 static CFRunLoopTimerRef timers[ITEMS];
 static CFRunLoopObserverRef observers[ITEMS];
-static char words[MOST][24];
-static int count;
-
-__attribute__((format(printf, 1, 2))) static void word(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    if (count < MOST)
-        vsnprintf(words[count++], sizeof words[0], format, arguments);
-    va_end(arguments);
-}
-
-static int by_text(const void *one, const void *two) { return strcmp(one, two); }
-
-static void print_words(int is_sorted)
-{
-    if (is_sorted)
-        qsort(words, (size_t)count, sizeof words[0], by_text);
-    for (int i = 0; i < count; i++)
-        printf(" %s", words[i]);
-    count = 0;
-}
 
 static int number(const void *info) { return (int)(intptr_t)info; }
 
