@@ -4,6 +4,10 @@ import CLinux
 /// that are taken. A timer is stored in a free slot, and is removed by clearing its bit. So cancelling one of a million timers touches that
 /// timer and the bitmap, which stays in the processor's cache, but neither the slot nor another timer.
 ///
+/// Until there are 64 of them, the slots of removed timers are only noted in a list; then their bits are cleared. Which bit to clear is not
+/// known before the timer has been fetched from memory. A processor executes hardly anything beyond a store whose address it does not know
+/// yet, so it would not fetch the timer that is cancelled next. The end of the list is always known.
+///
 /// Free slots are found by walking through the bitmap, 64 slots at a time. At the end of the bitmap, the walk starts over if more than a
 /// quarter of the slots are free; otherwise the bucket grows.
 ///
@@ -23,6 +27,9 @@ struct DeadlineBucket: BitwiseCopyable {
     fileprivate var group = 0
     /// A bit for each slot, set if a timer is in it, or if the slot is in `found`.
     fileprivate var taken: UnsafeMutablePointer<UInt64>?
+    /// The slots of removed timers whose bits are still set: a list that follows `taken` in the same memory, with room for `mostRemoved`.
+    fileprivate var removed: UnsafeMutablePointer<UInt32>?
+    fileprivate var removedCount = 0
     /// The number of slots, and the number of slots that the walk has passed. Both are multiples of 64, except that between `fill` and
     /// `endFilling`, `passed` is the next slot to fill.
     fileprivate(set) var capacity = 0
@@ -33,10 +40,12 @@ struct DeadlineBucket: BitwiseCopyable {
     @inline(never)
     var count: Int {
         guard let taken else { return 0 }
-        var count = -found.nonzeroBitCount
+        var count = -found.nonzeroBitCount &- removedCount
         for word in 0..<capacity &>> 6 { count &+= taken[word].nonzeroBitCount }
         return count
     }
+
+    fileprivate static var mostRemoved: Int { 64 }
 
     /// The smallest capacity. A bucket of up to twice as many timers is opened without being split.
     static var small: Int { 64 }
@@ -54,6 +63,11 @@ struct DeadlineBucket: BitwiseCopyable {
 
     /// The index that is part of a position.
     static func index(of position: UInt32) -> Int { Int(position & maximumIndex) }
+
+    /// How many bytes a bucket with this number of slots, a multiple of 64, takes.
+    fileprivate static func size(capacity: Int) -> Int {
+        capacity * MemoryLayout<Entry>.stride + capacity / 8 + mostRemoved * MemoryLayout<UInt32>.stride
+    }
 
     init(minimum: UInt64) { self.minimum = minimum }
 }
@@ -93,9 +107,33 @@ extension DeadlineBucketPointer {
         pointee.passed = words &<< 6
     }
 
-    /// Removes the timer at an index. O(1).
+    /// Removes the timer at an index. Returns false, without a change, if bits have to be cleared first: see `clearRemoved`. O(1).
     @inline(__always)
-    func remove(at index: Int) { pointee.taken.unsafelyUnwrapped[index &>> 6] ^= 1 &<< UInt64(index & 63) }
+    func tryRemove(at index: UInt32) -> Bool {
+        let count = pointee.removedCount
+        if count == DeadlineBucket.mostRemoved { return false }
+        pointee.removed.unsafelyUnwrapped[count] = index
+        pointee.removedCount = count &+ 1
+        return true
+    }
+
+    /// Removes the timer at an index. Amortized O(1).
+    func remove(at index: Int) {
+        if tryRemove(at: UInt32(truncatingIfNeeded: index)) { return }
+        clearRemoved()
+        _ = tryRemove(at: UInt32(truncatingIfNeeded: index))
+    }
+
+    /// Clears the bits of timers that have been removed. O(1).
+    @inline(never)
+    private func clearRemoved() {
+        guard let taken = pointee.taken, let removed = pointee.removed else { return }
+        for number in 0..<pointee.removedCount {
+            let index = Int(removed[number])
+            taken[index &>> 6] ^= 1 &<< UInt64(index & 63)
+        }
+        pointee.removedCount = 0
+    }
 
     /// Sets the deadline of the timer at an index. O(1).
     func setDeadline(_ deadline: UInt64, at index: Int) { pointee.entries.unsafelyUnwrapped[index].deadline = deadline }
@@ -107,6 +145,7 @@ extension DeadlineBucketPointer {
 
     /// Finds a free slot, or makes some. Returns false if out of memory. O(1) on average. `spare`: as in `grow`.
     func findSlot(_ spare: inout UnsafeMutablePointer<DeadlineBucket.Entry>?) -> Bool {
+        clearRemoved()
         if walk() { return true }
         let isNearlyFull = pointee.count >= pointee.capacity &- pointee.capacity / 4
         if isNearlyFull && grow(to: pointee.capacity &+ 1, &spare) && walk() { return true }
@@ -132,6 +171,7 @@ extension DeadlineBucketPointer {
     /// others are put there. O(number of slots).
     func takeAll() -> Int {
         if pointee.capacity == 0 { return 0 }
+        clearRemoved()
         let (entries, taken) = (pointee.entries.unsafelyUnwrapped, pointee.taken.unsafelyUnwrapped)
         taken[pointee.group &>> 6] &= ~pointee.found
         var count = 0
@@ -168,9 +208,10 @@ extension DeadlineBucketPointer {
     func shrink() { _ = resize(to: max(pointee.count, 1)) }
 
     private func resize(to total: Int) -> Bool {
+        clearRemoved()
         let capacity = (min(total, Int(DeadlineBucket.maximumIndex)) &+ 63) & ~63
         if capacity < pointee.capacity { use(pointee.entries.unsafelyUnwrapped, capacity: capacity) }
-        guard let memory = realloc(pointee.entries, capacity &* MemoryLayout<DeadlineBucket.Entry>.stride &+ capacity / 8) else {
+        guard let memory = realloc(pointee.entries, DeadlineBucket.size(capacity: capacity)) else {
             return false
         }
         use(memory.assumingMemoryBound(to: DeadlineBucket.Entry.self), capacity: capacity)
@@ -184,6 +225,7 @@ extension DeadlineBucketPointer {
         memmove(taken, entries + pointee.capacity, kept)
         memset(taken + kept, 0, capacity / 8 &- kept)
         (pointee.entries, pointee.taken, pointee.capacity) = (entries, taken.assumingMemoryBound(to: UInt64.self), capacity)
+        pointee.removed = (taken + capacity / 8).assumingMemoryBound(to: UInt32.self)
         pointee.passed = min(pointee.passed, capacity)
     }
 }

@@ -98,9 +98,7 @@ struct DeadlineQueue: ~Copyable {
     @inline(__always)
     mutating func tryRemove(_ state: ItemState) -> Bool {
         let index = state.indexInFarthest
-        if index > DeadlineBucket.maximumIndex { return false }
-        bucket(0).remove(at: Int(truncatingIfNeeded: index))
-        return true
+        return index <= DeadlineBucket.maximumIndex && bucket(0).tryRemove(at: UInt32(truncatingIfNeeded: index))
     }
 
     /// Does what `move` does for a timer that stays in the farthest bucket, given its state. O(1).

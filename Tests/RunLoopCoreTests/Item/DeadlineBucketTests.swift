@@ -63,6 +63,27 @@ import Testing
         #expect(bucket.pointer.pointee.capacity <= max(64, 4 * live))
     }
 
+    /// Timers whose removal is only noted are not in the bucket, whatever is done to it next.
+    @Test(arguments: [1, 63, 64, 65, 130])
+    func removedTimersStayRemoved(removed: Int) {
+        for change in ["count", "grow", "fill"] {
+            let positions = UnsafeMutablePointer<UInt32>.allocate(capacity: 200)
+            defer { positions.deallocate() }
+            let bucket = Bucket()
+            for index in 0..<200 { bucket.put(UInt64(index), positions + index) }
+            for index in 0..<removed { bucket.pointer.remove(at: DeadlineBucket.index(of: positions[index])) }
+            switch change {
+            case "grow": #expect(bucket.grow(to: 1_000))
+            case "fill":
+                bucket.fill(bucket.takeAll())
+                bucket.pointer.shrink()
+            default: break
+            }
+            #expect(bucket.pointer.pointee.count == 200 - removed, "\(change)")
+            #expect(Set(bucket.takeAll().map { Int($0.deadline) }) == Set(removed..<200), "\(change)")
+        }
+    }
+
     /// A bucket has no memory before its first timer is added.
     @Test func emptyBucketReturnsNothing() {
         let bucket = Bucket()
@@ -87,6 +108,8 @@ import Testing
             position.pointee = pointer.put(DeadlineBucket.Entry(deadline: deadline, position: position), number: 5)
             if DeadlineBucket.number(of: position.pointee) != 5 { Issue.record("another bucket") }
         }
+
+        func grow(to total: Int) -> Bool { pointer.grow(to: total, &spare) }
 
         /// Puts back at most as many timers as were taken out.
         func fill(_ entries: [DeadlineBucket.Entry]) {
