@@ -69,7 +69,8 @@ void sayCallback(FILE *text, struct Module *modules, uint64_t kind, uint64_t fun
     int isOurs;
     functionName(modules, function, &isOurs);
     if (isOurs && kind == kRLRunLoopProbeTimer)
-        fputs("an internal timer callback, for a delayed function or a reply's time limit", text);
+        fputs("an internal timer callback: a delayed function, a reply's time limit, or a timer without a callback",
+              text);
     else if (isOurs)
         fprintf(text, "an internal %s", word);
     else {

@@ -90,7 +90,7 @@ STATES = {
     "request": [r"It is waiting for the reply to a request that it sent .* ago to message port states\.test of this process",
                 "because a request waits for its reply in the mode"],
     "unreferenced timer": ["when a timer is due", r"does not end by itself, because the mode has 1 source: look_away \(not signalled\)"],
-    "delayed": ["was last woken .* ago to call an internal timer callback, for a delayed function or a reply's time limit"],
+    "delayed": ["was last woken .* ago to call an internal timer callback: a delayed function, a reply's time limit, or a timer without a callback"],
     "woken": [r"was last woken .* ago by thread \d+ \(states\), which had posted look_away"],
 }
 

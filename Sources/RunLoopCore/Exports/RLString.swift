@@ -48,16 +48,13 @@ private func createString(
         reportEncoding(function)
         return nil
     }
-    guard let bytes, known != .utf8, known != .ascii || !Bytes.isASCII(bytes, count) else {
-        guard let bytes, known == .utf8 else { return StringPointer.create(bytes, count: count)?.handle }
-        guard Bytes.isUTF8(bytes, count) else {
-            systemError = EILSEQ
-            return nil
-        }
+    guard let bytes else { return StringPointer.create(nil, count: 0)?.handle }
+    if known == .ascii && Bytes.isASCII(bytes, count) { return StringPointer.create(bytes, count: count)?.handle }
+    if known == .utf8 && Bytes.isUTF8(bytes, count) {
         let skipped = Encoding.markLength(bytes, count)
         return StringPointer.create(bytes + skipped, count: count - skipped)?.handle
     }
-    guard let size = known.convert(bytes, count, isExternal, into: nil) else {
+    guard known != .utf8, let size = known.convert(bytes, count, isExternal, into: nil) else {
         systemError = EILSEQ
         return nil
     }

@@ -198,7 +198,6 @@ struct DeadlineQueue: ~Copyable {
     /// Opens buckets until some timer is in exact order, or all buckets are open. If the queue turns out to be empty, resets the farthest
     /// bucket.
     private mutating func openUntilNear() {
-        if bucketCount == 0 { return }
         while near.count == 0 && sorted.isEmpty && (bucketCount > 1 || bucket(0).pointee.count > 0) { openNearest() }
         if near.count > 0 || !sorted.isEmpty { return }
         let farthest = bucket(0)

@@ -58,13 +58,12 @@ extension RunLoopPointer {
         }
         for index in 0..<count {
             guard let extra = taken[index].takeRelease() else { continue }
-            extra.pointee.withdrawal = withdrawal
             if let last {
+                extra.pointee.withdrawal = withdrawal
                 extra.pointee.next = last.pointee.next
                 last.pointee.next = extra
             } else {
-                extra.pointee.next = pointee.withdrawn
-                pointee.withdrawn = extra
+                withdraw(extra, withdrawal)
             }
             last = extra
         }

@@ -35,8 +35,11 @@ struct FreeMap: ~Copyable {
 
     /// Creates an empty map for objects of `size` bytes. Returns nil if out of memory.
     static func create(size: Int) -> UnsafeMutablePointer<FreeMap>? {
-        guard let table = newTable(bits: 3), let memory = malloc(MemoryLayout<FreeMap>.stride) else { return nil }
-        let map = memory.bindMemory(to: FreeMap.self, capacity: 1)
+        guard let table = newTable(bits: 3) else { return nil }
+        guard let map = malloc(MemoryLayout<FreeMap>.stride)?.bindMemory(to: FreeMap.self, capacity: 1) else {
+            free(table)
+            return nil
+        }
         map.initialize(to: FreeMap(shift: UInt(min(6, size.trailingZeroBitCount)), table: table, tableBits: 3))
         return map
     }
