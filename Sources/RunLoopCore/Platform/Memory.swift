@@ -18,9 +18,29 @@ enum Memory {
         // malloc aligns to 16 bytes, so at least that many are left in front of `aligned`, for the link of `blocks`.
         let aligned = memory + (alignment - Int(bitPattern: memory) & (alignment - 1))
         remember(memory)
-        // Without huge pages, random access to a million objects misses the TLB at every step. The kernel may ignore the advice.
-        if size >= hugePage { preservingSystemError { linux_wish_huge_pages(aligned, size) } }
+        if size >= hugePage { wishHugePages(aligned, size) }
         return aligned
+    }
+
+    /// How many of the next blocks get small pages.
+    private static let smallBlocks = Atomic<Int>(0)
+
+    /// Asks the kernel for huge pages, without which random access to a million objects misses the TLB at every step, and has it provide the
+    /// first one. The kernel may ignore the advice.
+    private static func wishHugePages(_ memory: UnsafeMutableRawPointer, _ size: Int) {
+        let left = smallBlocks.load(ordering: .relaxed)
+        if left > 0 { return smallBlocks.store(left - 1, ordering: .relaxed) }
+        preservingSystemError { linux_wish_huge_pages(memory, size) }
+        let begin = Clock.now
+        memory.storeBytes(of: 0, as: UInt8.self)
+        noteHugePage(took: Clock.now.nanoseconds - begin.nanoseconds)
+    }
+
+    /// Decides which pages the next blocks get. A huge page usually takes 0.2 ms. It takes 5 to 15 ms if the kernel has to move other pages
+    /// for it, or if the host of a virtual machine has to find the memory. The small pages that a block needs instead take 1 ms in all, and
+    /// not at once.
+    static func noteHugePage(took nanoseconds: UInt64) {
+        if nanoseconds > 1_000_000 { smallBlocks.store(16, ordering: .relaxed) }
     }
 
     /// A block that `freeLarge` has kept, which begins with its size; 0 if there is none. Any thread.
