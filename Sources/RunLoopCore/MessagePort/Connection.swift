@@ -221,9 +221,7 @@ extension ConnectionPointer {
         guard let loop = Registry.current,
             let detail = SourceDetailPointer.shared(
                 Connection.sourceDetail,
-                SourceDetail(
-                    release: { ConnectionPointer(info: $0).release() },
-                    cancel: { info, _, _ in ConnectionPointer(info: info).pointee.port.setWatched(nil) })),
+                SourceDetail(release: { ConnectionPointer(info: $0).release() })),
             let source = SourcePointer.create(
                 loop.threadContext, order: 0, info: UnsafeMutableRawPointer(self),
                 eventHandler: { info, ready, _ in ConnectionPointer(info: info).handleEvents(ready).rawValue },

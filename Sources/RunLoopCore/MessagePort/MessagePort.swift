@@ -38,9 +38,6 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     // Remote ports.
     /// The connection to the local port; nil once this port is invalid. Retained.
     var connection: ConnectionPointer?
-    /// Where the connection's source was added last, so that the next request there need not check; nil if it has left a loop since. The
-    /// mode is retained.
-    var watched: (loop: RunLoopPointer, mode: StringPointer)?
     /// The requests that wait for their replies, oldest first.
     var pending = LinkedQueue<PendingRequest>()
     /// The number of the latest request that wants a reply.

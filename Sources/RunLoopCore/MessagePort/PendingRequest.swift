@@ -87,29 +87,12 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Makes the loop watch the connection in a mode, from now on. Returns false if out of memory. The thread of `loop`; call without the
-    /// mutex held.
+    /// Makes the loop watch the connection in a mode, from now on, if it does not yet. Returns false if out of memory, or if the connection
+    /// is closed. The thread of `loop`; call without the mutex held.
     private func watchConnection(_ loop: RunLoopPointer, _ mode: StringPointer) -> Bool {
-        let source = locked {
-            pointee.watched?.loop == loop && pointee.watched?.mode == mode ? nil : pointee.connection?.sharedSource
-        }
-        guard let source else { return true }
+        guard let source = locked({ pointee.connection?.sharedSource }) else { return true }
         defer { source.release() }
-        if !loop.add(source, in: mode) { return false }
-        mode.retain()
-        setWatched((loop, mode))
-        return true
-    }
-
-    /// Replaces `watched`, and takes over the caller's reference to the mode. An invalid port refuses a new value, because its source has left
-    /// all loops, or is about to. Any thread; call without the mutex held.
-    func setWatched(_ now: (loop: RunLoopPointer, mode: StringPointer)?) {
-        let unused = locked { () -> (loop: RunLoopPointer, mode: StringPointer)? in
-            if now != nil && !pointee.base.isValid { return now }
-            defer { pointee.watched = now }
-            return pointee.watched
-        }
-        unused?.mode.release()
+        return loop.add(source, in: mode)
     }
 
     /// Completes the request with this number. Takes over the caller's reference to the reply. Returns true if the calling thread waits for
