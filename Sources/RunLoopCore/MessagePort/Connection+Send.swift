@@ -50,7 +50,9 @@ extension ConnectionPointer {
         case .closed: result = .isInvalid
         case .outOfMemory: break
         }
-        request.cancelUnsent()
+        // Its sender gets the result instead of a reply.
+        request.pointee.answered.store(1, ordering: .relaxed)
+        _ = request.release()
         return result
     }
 

@@ -278,7 +278,7 @@ extension ConnectionPointer {
         pointee.isOpen = false
         if pointee.fd >= 0 { Descriptor.close(pointee.fd) }
         pointee.fd = -1
-        cancelRequestInvalidations()
+        while let request = pointee.requestsWithInvalidation { request.cancelInvalidation() }
     }
 
     /// The source, retained for the caller; nil once the connection is closed. Any thread; call without the mutex held.

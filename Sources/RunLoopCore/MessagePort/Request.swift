@@ -65,29 +65,31 @@ extension RequestPointer {
     /// The request that is an entry of a port's queue.
     init(_ queued: QueuedMessage) { self.init(queued.content.unsafelyUnwrapped) }
 
-    /// Answers the request with `data`, which is retained as long as necessary. Returns false if the request was answered before. Any
-    /// thread; call without a lock held. May call user code if the connection ends.
-    func reply(_ data: DataPointer?) -> Bool {
-        guard claimReply() else { return false }
-        sendReply(data)
-        return true
-    }
-
-    /// Sends the reply of a request whose answer the calling thread has claimed. If `isDropped`, or if the data is too large or cannot be
-    /// copied, reports that there will be no reply. Does nothing if the sender wants none.
+    /// Answers the request with `data`, which is retained as long as necessary. If `isDropped`, or if the data is too large or cannot be
+    /// copied, reports that there will be no reply. If the sender wants none, sends nothing. Returns false if the request was answered
+    /// before. Otherwise also clears the invalidation callback, and ends the counting of a request that was taken over. Any thread; call
+    /// without a lock held. May call user code if the connection ends.
     @inline(never)
-    func sendReply(_ data: DataPointer?, isDropped: Bool = false) {
-        if pointee.id == 0 { return }
+    func reply(_ data: DataPointer?, isDropped: Bool = false) -> Bool {
+        if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
+        let connection = pointee.connection
+        if pointee.isTaken {
+            connection.locked { cancelInvalidation() }
+            connection.countUnanswered(-1, bytes: pointee.data.pointee.capacity)
+        }
+        if pointee.id == 0 { return true }
+        Probe.report(.sent, .reply, connection.pointee.port, number: UInt(pointee.number))
         let isDropped = isDropped || (data.map { $0.pointee.count > Frame.lengthLimit } ?? false)
-        if let remote = pointee.connection.pointee.remote {
+        if let remote = connection.pointee.remote {
             let reply = isDropped ? nil : data?.lastingCopy()
             let isLost = isDropped || data != nil && reply == nil
             remote.complete(pointee.id, isLost ? .transportError : .success, reply)
         } else if isDropped {
-            pointee.connection.send(Frame(kind: .dropped, id: pointee.id), nil)
+            connection.send(Frame(kind: .dropped, id: pointee.id), nil)
         } else {
-            pointee.connection.send(Frame(kind: .reply, id: pointee.id, messageID: pointee.messageID), data)
+            connection.send(Frame(kind: .reply, id: pointee.id, messageID: pointee.messageID), data)
         }
+        return true
     }
 
     /// RLMessagePortCopyRequest: keeps the request beyond the call of the port's callback, whose result is then not the answer, and adds a
@@ -100,24 +102,6 @@ extension RequestPointer {
         retain()
     }
 
-    /// Frees a request that could not be sent, so that no other thread knows it. Its sender gets the error code instead of a reply.
-    func cancelUnsent() {
-        pointee.answered.store(1, ordering: .relaxed)
-        _ = release()
-    }
-
-    /// Claims the right to answer, and reports the reply, if one is wanted, to the probe. Returns false if the request was answered before.
-    /// Otherwise also clears the invalidation callback, and ends the counting of a request that was taken over. Call without a lock held;
-    /// calls user code.
-    private func claimReply() -> Bool {
-        if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
-        if pointee.id != 0 { Probe.report(.sent, .reply, pointee.connection.pointee.port, number: UInt(pointee.number)) }
-        if !pointee.isTaken { return true }
-        pointee.connection.locked { cancelInvalidation() }
-        pointee.connection.countUnanswered(-1, bytes: pointee.data.pointee.capacity)
-        return true
-    }
-
     /// Adds a reference. Any thread, lock-free.
     func retain() { pointee.header.retain() }
 
@@ -127,18 +111,13 @@ extension RequestPointer {
     func release() -> Bool {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
-        if claimReply() { sendReply(nil, isDropped: true) }
-        if pointee.header.release() { destroy() }
-        return true
-    }
-
-    /// Frees the request, which has no references left.
-    @inline(never)
-    func destroy() {
+        _ = reply(nil, isDropped: true)
+        if !pointee.header.release() { return true }
         pointee.header.tag = 0
         pointee.data.release()
         pointee.connection.release()
         RequestStorage.slab.deallocate(self)
+        return true
     }
 
     /// How many seconds the sender will still wait: 0 if it has stopped, infinity if it waits without limit or wants no reply. Reads the
@@ -146,16 +125,11 @@ extension RequestPointer {
     var remainingSeconds: Double {
         if pointee.id == 0 { return .infinity }
         let now = pointee.deadline == .never ? Instant.distantPast : Clock.now
-        if now >= pointee.deadline || !isAwaited { return 0 }
-        return pointee.deadline == .never ? .infinity : Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9
-    }
-
-    /// Whether the sender may still be waiting for the reply. A system call if it is another process. Any thread; call without a lock held.
-    private var isAwaited: Bool {
-        if pointee.answered.load(ordering: .acquiring) != 0 { return false }
+        if now >= pointee.deadline || pointee.answered.load(ordering: .acquiring) != 0 { return 0 }
         let connection = pointee.connection
-        if let remote = connection.pointee.remote { return remote.isAwaiting(pointee.id) }
-        return connection.locked { connection.isConnected }
+        let isAwaited = connection.pointee.remote?.isAwaiting(pointee.id) ?? connection.locked { connection.isConnected }
+        if !isAwaited { return 0 }
+        return pointee.deadline == .never ? .infinity : Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9
     }
 
     // MARK: the sender goes away
@@ -188,7 +162,7 @@ extension RequestPointer {
 
     /// Clears the invalidation callback, if there is one, so that it is not called. The caller holds the connection's mutex.
     @inline(never)
-    fileprivate func cancelInvalidation() {
+    func cancelInvalidation() {
         if pointee.invalidation == nil { return }
         pointee.invalidation = nil
         unlink(from: &pointee.connection.pointee.requestsWithInvalidation)
@@ -210,7 +184,4 @@ extension ConnectionPointer {
         }
         unlock()
     }
-
-    /// Clears the invalidation callbacks of the connection's requests without calling them. Only in the child of a fork().
-    func cancelRequestInvalidations() { while let request = pointee.requestsWithInvalidation { request.cancelInvalidation() } }
 }
