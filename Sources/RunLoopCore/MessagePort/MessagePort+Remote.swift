@@ -20,7 +20,7 @@ extension MessagePortPointer {
         // Set in advance: a failure to connect does not set errno, but a lack of memory does.
         let saved = systemError
         systemError = ECONNREFUSED
-        if local.map({ port.connect(within: $0) }) ?? port.connect(fd, name) {
+        if port.connect(local, fd, name) {
             systemError = saved
             PortRegistry.insert(port.base)
             return port
@@ -29,19 +29,17 @@ extension MessagePortPointer {
         return nil
     }
 
-    /// Connects this port to a local port of the process. Returns false if that port is invalid, or if out of memory.
-    private func connect(within local: MessagePortPointer) -> Bool {
-        guard let connection = ConnectionPointer.make(.inProcess, -1, local, remote: self) else { return false }
+    /// Connects this port to a local port of the process, or else by the socket `fd` to another process, to which it sends the name that it
+    /// wants. Returns false if the local port is invalid, if the other process is gone, or if out of memory.
+    private func connect(_ local: MessagePortPointer?, _ fd: Int32, _ name: StringPointer) -> Bool {
+        let made = local.map { ConnectionPointer.make(.inProcess, -1, $0, remote: self) } ?? ConnectionPointer.make(.client, fd, self)
+        guard let connection = made else { return false }
         locked { pointee.connection = connection }
-        // The local port may have been invalidated meanwhile, and this port with it.
-        if !base.isValid { closeConnection() }
-        return true
-    }
-
-    /// Connects this port to another process by the socket `fd`, and sends the name that it wants. Returns false on failure.
-    private func connect(_ fd: Int32, _ name: StringPointer) -> Bool {
-        guard let connection = ConnectionPointer.make(.client, fd, self) else { return false }
-        pointee.connection = connection
+        if local != nil {
+            // The local port may have been invalidated meanwhile, and this port with it.
+            if !base.isValid { closeConnection() }
+            return true
+        }
         var head = Frame(kind: .hello, payloadLocation: .inline, length: name.count).head
         let sent = PacketSocket.send(fd, &head, Frame.headSize, name.pointee.bytes, name.count, passing: -1)
         if sent == .done { return true }
@@ -130,7 +128,6 @@ extension MessagePortPointer {
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
             return false
         }
-        if pending.isCompleted { return false }
         var wasStopped = false
         var runLimit = deadline
         while !pending.isCompleted {
@@ -163,17 +160,9 @@ extension MessagePortPointer {
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
         let connection = pending.pointee.connection
         let sent = isReady ? connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid : .transportError
-        return endSending(pending, sent)
-    }
-
-    /// Leaves a request that has a callback to the loop, or ends it if it was not sent. A request that was completed meanwhile, by the end
-    /// of the port or by its timer, counts as sent: its callback receives the result. The thread of the loop; call without a lock held. May
-    /// call user code.
-    @inline(__always)
-    private func endSending(_ pending: PendingRequestPointer, _ sent: RequestResult) -> RequestResult {
-        let connection = pending.pointee.connection
         pending.pointee.connection = nil
-        // A callback may have released the port: the request keeps it alive, and then the connection does.
+        // Not if it was completed meanwhile, by the end of the port or by its timer: then its callback receives the result. A callback may
+        // have released the port: the request keeps it alive, and then the connection does.
         if sent != .success, pending.withdraw() {
             pending.finish()
             if sent == .isInvalid { base.invalidate(thenRelease: { connection?.release() }) } else { connection?.release() }

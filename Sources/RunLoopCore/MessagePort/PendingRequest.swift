@@ -67,32 +67,24 @@ extension MessagePortPointer {
         pending.initialize(to: PendingRequest(port: self, loop: loop, mode: mode, callout: callout, info: info))
         // Before another thread can complete the request.
         if callout != nil && !pending.makeSource() { return nil }
-        if locked({ enqueueLocked(pending) }) && watchConnection(loop, mode) {
+        let connection = locked { () -> ConnectionPointer? in
+            guard pointee.base.isValid, let connection = pointee.connection else { return nil }
+            connection.retain()
+            pending.pointee.connection = connection
+            pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
+            pending.pointee.id = pointee.lastID
+            pointee.pending.append(pending)
+            return connection
+        }
+        let source = connection?.sharedSource
+        defer { source?.release() }
+        // If the mode has the source already, adding it changes nothing.
+        if connection != nil && source.map({ loop.add($0, in: mode) }) != false {
             Probe.report(.sent, .messagePort, self, number: UInt(pending.pointee.id))
             return pending
         }
         pending.finish()
         return nil
-    }
-
-    /// Gives a request its number and its connection, and adds it to the list in which its reply looks for it. Returns false if the port is
-    /// invalid. The caller holds the mutex.
-    private func enqueueLocked(_ pending: PendingRequestPointer) -> Bool {
-        guard pointee.base.isValid, let connection = pointee.connection else { return false }
-        connection.retain()
-        pending.pointee.connection = connection
-        pointee.lastID = pointee.lastID == .max ? 1 : pointee.lastID + 1
-        pending.pointee.id = pointee.lastID
-        pointee.pending.append(pending)
-        return true
-    }
-
-    /// Makes the loop watch the connection in a mode, from now on, if it does not yet. Returns false if out of memory, or if the connection
-    /// is closed. The thread of `loop`; call without the mutex held.
-    private func watchConnection(_ loop: RunLoopPointer, _ mode: StringPointer) -> Bool {
-        guard let source = locked({ pointee.connection?.sharedSource }) else { return true }
-        defer { source.release() }
-        return loop.add(source, in: mode)
     }
 
     /// Completes the request with this number. Takes over the caller's reference to the reply. Returns true if the calling thread waits for
@@ -139,9 +131,12 @@ extension PendingRequestPointer {
         signalAndWake()
     }
 
+    /// Removes the request from the list, and frees what has arrived of a large reply if it is not complete. The caller holds the mutex.
     private func leaveListLocked() {
-        pointee.port.pointee.pending.remove(self)
+        let port = pointee.port
+        port.pointee.pending.remove(self)
         pointee.completed.store(1, ordering: .releasing)
+        if let connection = port.pointee.connection { connection.locked { connection.pointee.incoming.skip(pointee.id) } }
     }
 
     /// Makes the loop notice that the request is completed. If the request has a source, this also wakes the calling thread's own loop: the
@@ -152,22 +147,14 @@ extension PendingRequestPointer {
         if pointee.source != nil || pointee.loop.maySleep { pointee.loop.wakeUp() }
     }
 
-    /// Removes the request from the list without a reply, and frees what has arrived of a large one. Returns false if it was completed
-    /// before.
+    /// Removes the request from the list without a reply. Returns false if it was completed before.
     @inline(never)
     func withdraw() -> Bool {
-        let port = pointee.port
-        return port.locked {
+        pointee.port.locked {
             if isCompleted { return false }
             leaveListLocked()
-            skipReplyLocked()
             return true
         }
-    }
-
-    /// Frees what has arrived of a large reply. The caller holds the mutex.
-    private func skipReplyLocked() {
-        if let connection = pointee.port.pointee.connection { connection.locked { connection.pointee.incoming.skip(pointee.id) } }
     }
 
     /// Creates the source of a request that has a callback, and adds it to the mode. If out of memory, frees the request and returns false.
@@ -187,11 +174,7 @@ extension PendingRequestPointer {
 
     /// The callback of the timer: ends the request without a reply, and calls its callback unless the request is still being sent.
     func timeOut() {
-        pointee.port.locked {
-            if isCompleted { return }
-            skipReplyLocked()
-            complete(with: .receiveTimeout)
-        }
+        pointee.port.locked { if !isCompleted { complete(with: .receiveTimeout) } }
         callBack()
     }
 
