@@ -41,6 +41,16 @@ extension UnsafeMutablePointer where Pointee: Linked & ~Copyable {
         while let element = next, !condition(element) { next = element.pointee.following }
         return next
     }
+
+    /// Calls `body` for each element from this one on. It may remove and free its element. O(n).
+    @inline(__always)
+    func forEach(_ body: (Self) -> Void) {
+        var next: Self? = self
+        while let element = next {
+            next = element.pointee.following
+            body(element)
+        }
+    }
 }
 
 /// A list that keeps the order in which elements were added. Guarded, together with the elements' links, by whatever guards its owner.

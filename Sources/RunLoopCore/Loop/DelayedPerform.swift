@@ -106,13 +106,7 @@ extension RunLoopPointer {
     }
 
     /// In the child of fork(): makes it possible to cancel the functions that a missing thread was calling. The caller holds all locks.
-    func resetRunningDelayedAfterFork() {
-        var next = pointee.delayed
-        while let delayed = next {
-            delayed.pointee.isRunning = false
-            next = delayed.pointee.following
-        }
-    }
+    func resetRunningDelayedAfterFork() { pointee.delayed?.forEach { $0.pointee.isRunning = false } }
 
     /// Takes the first chosen function out of the list. Returns its timer with a reference; nil if none is left. The caller holds the lock.
     private func unlinkFirst(_ withdrawal: Int, where isChosen: (DelayedPerformPointer) -> Bool) -> TimerPointer? {

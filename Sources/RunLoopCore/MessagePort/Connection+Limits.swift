@@ -169,7 +169,7 @@ extension ConnectionPointer {
         setMemoryWait([])
         var next: ConnectionPointer?
         if port.pointee.memoryPoller == self {
-            port.forEachConnection { if $0.has(.waitsForMemory) { next = $0 } }
+            port.pointee.connections?.forEach { if $0.has(.waitsForMemory) { next = $0 } }
             port.pointee.memoryPoller = next
             next?.setMemoryWait(.polling)
             next?.retain()

@@ -103,19 +103,10 @@ extension MessagePortPointer {
     /// Performs one step of a fork(): see `PortHeader.Functions`.
     fileprivate func fork(_ step: UInt8) {
         switch PortHeader.ForkStep(rawValue: step) {
-        case .lock: forEachConnection { $0.pointee.mutex.lock() }
-        case .unlock: forEachConnection { $0.pointee.mutex.unlock() }
+        case .lock: pointee.connections?.forEach { $0.pointee.mutex.lock() }
+        case .unlock: pointee.connections?.forEach { $0.pointee.mutex.unlock() }
         case .reset: resetInChild()
         default: endInChild()
-        }
-    }
-
-    /// Calls `body` for all connections of the port. `body` must not free any. The caller holds the mutex, or is in the child of a fork().
-    func forEachConnection(_ body: (ConnectionPointer) -> Void) {
-        var next = pointee.connections
-        while let connection = next {
-            body(connection)
-            next = connection.pointee.following
         }
     }
 
@@ -129,7 +120,7 @@ extension MessagePortPointer {
         // The name stays the parent's.
         if pointee.nameLock >= 0 { Descriptor.close(pointee.nameLock) }
         pointee.nameLock = -1
-        forEachConnection { $0.resetInChild() }
+        pointee.connections?.forEach { $0.resetInChild() }
     }
 
     /// Invalidates the port, after all ports have been reset.

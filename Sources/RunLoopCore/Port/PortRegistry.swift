@@ -45,13 +45,7 @@ enum PortRegistry {
     // MARK: fork
 
     /// Performs one step of a fork() for all ports.
-    private static func forEach(_ step: PortHeader.ForkStep) {
-        var next = first
-        while let port = next {
-            next = port.pointee.following
-            port.fork(step)
-        }
-    }
+    private static func forEach(_ step: PortHeader.ForkStep) { first?.forEach { $0.fork(step) } }
 
     /// Takes all locks of the registry and of ports. No thread waits for one port's lock while it holds another's, so the order of ports
     /// does not matter.
