@@ -71,7 +71,7 @@ struct PortQueue: ~Copyable {
     fileprivate let roomFutex = Atomic<UInt32>(0)
     private let paddingBehind = CacheLine()
 
-    /// Held while a connection follows the port's source. The locks of `PortRegistry` come before it, all other locks after it.
+    /// Held while the port's source is created or a connection follows it. The locks of `PortRegistry` come before it, all others after.
     let attachmentsMutex = Mutex()
 
     /// How many pauses to spin for before checking again: two microseconds or a little more, less than falling asleep and being woken
@@ -169,12 +169,12 @@ extension PortQueuePointer {
     /// Releases the receivers' lock. Only the thread that took it.
     func unlockReceivers() { pointee.receivers.unlock() }
 
-    /// Removes the oldest message and returns it. If there is none, returns nil after calling `onEmpty` under both locks: there the caller
-    /// clears the signal of the port's source. `inStream`: messages are arriving in quick succession, so a short pause before the lists are
-    /// swapped is cheaper than a swap for every message. The caller holds the receivers' lock, and calls `wakeSenders` after releasing it.
+    /// Removes the oldest message and returns it. If there is none, clears the signal of the port's source and returns nil. `inStream`:
+    /// messages are arriving in quick succession, so a short pause before the lists are swapped is cheaper than a swap for every message.
+    /// The caller holds the receivers' lock, and calls `wakeSenders` after releasing it.
     @inline(__always)
-    func takeLocked(inStream: Bool, onEmpty: () -> Void) -> QueuedMessage? {
-        if pointee.next == pointee.outgoing.count { swapLists(inStream, onEmpty) }
+    func takeLocked(inStream: Bool) -> QueuedMessage? {
+        if pointee.next == pointee.outgoing.count { swapLists(inStream) }
         guard pointee.next < pointee.outgoing.count else { return nil }
         RaceDetector.handsOver(self)
         let message = pointee.outgoing[pointee.next]
@@ -184,10 +184,10 @@ extension PortQueuePointer {
         return message
     }
 
-    /// Swaps the lists, because the receivers' one is empty. If the senders' one is empty, too, clears the state of being signalled and
-    /// calls `onEmpty`. The caller holds the receivers' lock.
+    /// Swaps the lists, because the receivers' one is empty. If the senders' one is empty, too, clears the state of being signalled, and
+    /// the signal of the port's source. The caller holds the receivers' lock.
     @inline(never)
-    private func swapLists(_ inStream: Bool, _ onEmpty: () -> Void) {
+    private func swapLists(_ inStream: Bool) {
         if inStream && pointee.outgoing.count < PortQueue.smallBatch && Thread.maySpin {
             for _ in 0..<PortQueue.spinPauses { pauseProcessor() }
         }
@@ -197,7 +197,7 @@ extension PortQueuePointer {
         RaceDetector.handsOver(self)
         if pointee.incoming.count == 0 {
             pointee.isSignalled = false
-            onEmpty()
+            _ = pointee.portSource?.pointee.source.takeSignal()
         } else {
             swap(&pointee.incoming, &pointee.outgoing)
         }
@@ -207,12 +207,7 @@ extension PortQueuePointer {
     /// Wakes sleeping senders if there is enough room. Called after every `takeLocked`, without a lock held. One load, and a system call
     /// only if a sender sleeps and waking it pays.
     func wakeSenders() {
-        if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeSendersIfEnoughRoom() }
-    }
-
-    /// The rest of `wakeSenders`.
-    @inline(never)
-    private func wakeSendersIfEnoughRoom() {
+        if pointee.sleepers.load(ordering: .relaxed) == 0 { return }
         let taken = pointee.taken.load(ordering: .relaxed)
         let wakeAt = pointee.wakeAt.load(ordering: .sequentiallyConsistent)
         // With `wakeAt` moved far away, no other receiver wakes the senders again while they are waking up.
@@ -245,7 +240,7 @@ extension PortQueuePointer {
     func takeLeft() -> QueuedMessage? {
         lockReceivers()
         defer { unlockReceivers() }
-        return takeLocked(inStream: false) {}
+        return takeLocked(inStream: false)
     }
 
     /// How many messages wait in the queue. Any thread.

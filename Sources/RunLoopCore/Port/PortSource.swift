@@ -54,55 +54,36 @@ extension PortQueuePointer {
     /// caller. Returns nil if the port is invalid, or with ENOMEM if out of memory. Any thread that has a context; call without a lock held.
     /// Calls no user code.
     func source(of port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
-        let (known, isOpen) = lockedSenders { (knownSourceLocked, pointee.isOpen) }
-        if known != nil || !isOpen { return known }
-        guard let new = PortSourcePointer.make(port, order: order, threadContext) else { return nil }
-        let source = new.pointee.source
-        lockSenders()
-        // Another thread may have created a source meanwhile, or invalidated the port.
-        let other = knownSourceLocked
-        let isNew = other == nil && pointee.isOpen
-        if isNew {
-            pointee.portSource = new
-            // Messages may wait in the queue.
-            if pointee.isSignalled { source.signal() }
+        pointee.attachmentsMutex.locked {
+            if let known = sharedSource {
+                if known.pointee.item.has(.valid) { return known }
+                known.release()
+            }
+            guard let new = PortSourcePointer.make(port, order: order, threadContext) else { return nil }
+            let source = new.pointee.source
+            let isOpen = lockedSenders { () -> Bool in
+                if pointee.isOpen { pointee.portSource = new }
+                // Messages may wait in the queue.
+                if pointee.isSignalled { source.signal() }
+                return pointee.isOpen
+            }
+            if isOpen { return source }
+            source.release()
+            return nil
         }
-        unlockSenders()
-        if isNew { return source }
-        source.release()
-        return other
     }
 
-    /// The port's source, if there is a valid one, with a reference for the caller. The caller holds the senders' lock, which this may
-    /// release and take again.
-    private var knownSourceLocked: SourcePointer? {
-        guard let source = sharedSourceLocked else { return nil }
-        if source.pointee.item.has(.valid) { return source }
-        // If this is the last reference to an invalidated source, its release function takes the senders' lock.
-        unlockSenders()
-        source.release()
-        lockSenders()
-        return nil
-    }
-
-    /// Puts a message in. If the queue was not signalled, signals the source and wakes its loops. O(1); a system call only if a loop
-    /// sleeps. Any thread; calls no user code.
-    @inline(__always)
-    func put(_ message: QueuedMessage) -> PortQueue.Outcome {
-        var wake: RunLoopPointer?
-        lockSenders()
-        let outcome = putLocked(message)
-        if outcome == .queuedNeedsSignal { wake = signalLocked() }
-        unlockSenders()
-        wake?.wakeUp()
-        return outcome
-    }
-
-    /// `put`, but waits for room: returns `full` only at the deadline.
+    /// Puts a message in, and waits for room until `deadline`: only then returns `full`. If the queue was not signalled, signals the source
+    /// and wakes its loops. O(1); a system call only if a loop sleeps or the queue is full. Any thread; calls no user code.
     @inline(never)
     func put(_ message: QueuedMessage, until deadline: Instant) -> PortQueue.Outcome {
         while true {
-            let outcome = put(message)
+            var wake: RunLoopPointer?
+            lockSenders()
+            let outcome = putLocked(message)
+            if outcome == .queuedNeedsSignal { wake = signalLocked() }
+            unlockSenders()
+            wake?.wakeUp()
             if outcome != .full || !waitForRoom(until: deadline) { return outcome }
         }
     }
@@ -124,8 +105,7 @@ extension PortQueuePointer {
     @inline(__always)
     func takeNext(_ portSource: PortSourcePointer, inStream: Bool) -> QueuedMessage? {
         lockReceivers()
-        let queued =
-            pointee.isOpenToReceivers ? takeLocked(inStream: inStream) { _ = pointee.portSource?.pointee.source.takeSignal() } : nil
+        let queued = pointee.isOpenToReceivers ? takeLocked(inStream: inStream) : nil
         // If the port has another source by now, that was signalled when it was created (`source(of:)`), and signalling this one is
         // harmless.
         if queued != nil && !portSource.pointee.source.isSignalled { portSource.pointee.source.signal() }
@@ -143,21 +123,19 @@ extension PortQueuePointer {
         source.release()
     }
 
-    /// The port's source, valid or not, with a reference for the caller; nil if there is none. Any thread; call without the senders' lock
-    /// held.
-    var sharedSource: SourcePointer? { lockedSenders { sharedSourceLocked } }
-
-    /// `sharedSource` for a caller that holds the senders' lock. A source that is being destroyed takes it before its memory is freed.
-    private var sharedSourceLocked: SourcePointer? {
-        guard let source = pointee.portSource?.pointee.source, source.retainIfAlive() else { return nil }
-        return source
+    /// The port's source, valid or not, with a reference for the caller; nil if there is none. A source that is being destroyed takes the
+    /// senders' lock before its memory is freed. Any thread; call without that lock held.
+    var sharedSource: SourcePointer? {
+        lockedSenders {
+            guard let source = pointee.portSource?.pointee.source, source.retainIfAlive() else { return nil }
+            return source
+        }
     }
 
     /// Whether the port's source is in the calling thread's loop. Call without the senders' lock held.
     func isServed(by loop: RunLoopPointer) -> Bool {
         guard let source = sharedSource else { return false }
-        let isThere = loop.has(source)
-        source.release()
-        return isThere
+        defer { source.release() }
+        return loop.has(source)
     }
 }
