@@ -34,8 +34,7 @@ public func RLPortMessageCreate(
         parts = copy
     }
     defer { copy?.release() }
-    return PortMessagePointer.create(
-        loop.threadContext, sendPort: sendPort, receivePort: replyPort, ownsReceivePort: true, parts)?.handle
+    return PortMessagePointer.create(loop.threadContext, sendPort: sendPort, receivePort: replyPort, parts)?.handle
 }
 
 /// Checks that every element is data or a port: see `Arguments.swift`. Reports the first one that is not.

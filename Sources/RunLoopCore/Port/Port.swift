@@ -62,34 +62,29 @@ extension PortPointer {
         guard let threadContext = ThreadContextPointer.current else { return }
         let loop = RunLoopPointer(threadContext)
         var count = 0
-        var level = 0
-        var empty = emptyMessage(portSource, loop.threadContext)
-        while let message = empty, let queued = queue.takeNext(portSource, inStream: count > 1) {
-            if count == 0 {
-                // Another thread may have just invalidated the port.
-                if !base.beginCall() {
-                    queued.release()
-                    break
+        if base.beginCall() {
+            var empty = emptyMessage(portSource, threadContext)
+            let level = loop.pushCleanup(CleanupHandler(function: { abandonDelivery($0, $1, $2) }, object: self, part: empty))
+            while let message = empty, let queued = queue.takeNext(portSource, inStream: count > 1) {
+                count += 1
+                message.receive(queued)
+                RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(handle, message.handle, pointee.base.context.info, pointee.callout)
+                if !message.finishDelivery() {
+                    empty = emptyMessage(portSource, threadContext)
+                    loop.updateCleanup(level, part: empty)
                 }
-                level = loop.pushCleanup(CleanupHandler(function: { abandonDelivery($0, $1, $2) }, object: self, part: message))
+                if !loop.mayContinue(portSource.pointee.source) { break }
             }
-            count += 1
-            message.receive(queued)
-            RUNLOOP_IS_CALLING_OUT_TO_A_PORT_CALLBACK_FUNCTION(handle, message.handle, pointee.base.context.info, pointee.callout)
-            if !message.finishDelivery() {
-                empty = emptyMessage(portSource, loop.threadContext)
-                loop.updateCleanup(level, part: empty)
-            }
-            if !loop.mayContinue(portSource.pointee.source) { break }
+            loop.popCleanup(level)
+            _ = empty?.release()
+            base.endCall()
         }
-        if count > 0 { loop.popCleanup(level) }
-        _ = empty?.release()
-        if count > 0 { base.endCall() } else { loop.pointee.performedNothing = true }
+        if count == 0 { loop.pointee.performedNothing = true }
     }
 
     /// Creates a message to receive into. If out of memory, returns nil and signals the source, so that the next pass tries again.
     private func emptyMessage(_ portSource: PortSourcePointer, _ threadContext: ThreadContextPointer) -> PortMessagePointer? {
-        let message = PortMessagePointer.create(threadContext, sendPort: nil, receivePort: self, ownsReceivePort: false, nil)
+        let message = PortMessagePointer.create(threadContext, sendPort: nil, receivePort: self, nil)
         if message == nil {
             portSource.pointee.source.signal()
             RunLoopPointer(threadContext).wakeUp()

@@ -63,11 +63,10 @@ extension PortHeaderPointer {
     /// of either kind; call without the mutex held.
     @inline(__always)
     func beginCall() -> Bool {
-        pointee.mutex.lock()
-        let isValid = pointee.isValid
-        if isValid { pointee.runningCalls += 1 }
-        pointee.mutex.unlock()
-        return isValid
+        pointee.mutex.locked {
+            if pointee.isValid { pointee.runningCalls += 1 }
+            return pointee.isValid
+        }
     }
 
     /// Counts a call that an invalid port may make, too. The caller holds the mutex.

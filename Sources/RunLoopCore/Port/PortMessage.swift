@@ -11,11 +11,9 @@ struct PortMessageStorage: ObjectStorage, ~Copyable {
     var header: ObjectHeader
     /// Set by the program. Only the thread that owns the message touches it.
     var id: UInt32 = 0
-    /// Whether `receivePort` is retained. A message that is being delivered only borrows it while the port's callback runs.
-    var ownsReceivePort = true
     /// In a message to be sent, its destination; in a received one, the port for replies. Retained; may be nil.
     var sendPort: PortPointer?
-    /// In a message to be sent, the port for replies; in a received one, the port that it has arrived at.
+    /// In a message to be sent, the port for replies; in a received one, the port that it has arrived at. Retained; may be nil.
     var receivePort: PortPointer?
     /// The data and ports that the message carries. Retained; may be nil.
     var components: ArrayPointer?
@@ -29,21 +27,19 @@ extension PortMessagePointer {
     /// Creates a message with one reference. Returns nil with ENOMEM if out of memory. Retains its arguments. O(1), no system call. Any
     /// thread that has a context.
     static func create(
-        _ threadContext: ThreadContextPointer, sendPort: PortPointer?, receivePort: PortPointer?, ownsReceivePort: Bool,
-        _ components: ArrayPointer?
+        _ threadContext: ThreadContextPointer, sendPort: PortPointer?, receivePort: PortPointer?, _ components: ArrayPointer?
     ) -> PortMessagePointer? {
         guard let memory = PortMessageStorage.slab.allocate(threadContext) else {
             systemError = ENOMEM
             return nil
         }
         sendPort?.retain()
-        if ownsReceivePort { receivePort?.retain() }
+        receivePort?.retain()
         components?.pointee.header.retain()
         let message = memory.assumingMemoryBound(to: PortMessageStorage.self)
         message.initialize(
             to: PortMessageStorage(
-                header: ObjectHeader(.portMessage), ownsReceivePort: ownsReceivePort, sendPort: sendPort,
-                receivePort: receivePort, components: components))
+                header: ObjectHeader(.portMessage), sendPort: sendPort, receivePort: receivePort, components: components))
         return message
     }
 
@@ -68,9 +64,15 @@ extension PortMessagePointer {
     /// and can take the next entry. Returns false if the callback has retained it: from now on it belongs to the program.
     @inline(__always)
     func finishDelivery() -> Bool {
-        if pointee.header.references.load(ordering: .acquiring) != 1 { return keepForClient() }
-        if pointee.components != nil || pointee.sendPort != nil { releaseParts() }
-        return true
+        let references = pointee.header.references.load(ordering: .acquiring)
+        if references == 1 {
+            if pointee.components != nil || pointee.sendPort != nil { releaseParts() }
+            return true
+        }
+        // With 0 references, the program has released one that it did not have. Otherwise this one may be the last, if the program has
+        // released its own meanwhile.
+        if references != 0 { _ = release() }
+        return false
     }
 
     /// Releases the parts that were delivered, and leaves the message empty.
@@ -82,24 +84,11 @@ extension PortMessagePointer {
         parts.release()
     }
 
-    /// Leaves the message to the program, which has retained it: retains `receivePort`, which was only borrowed, and releases the message.
-    /// That may be the last reference, if the program has released its own meanwhile. If there are 0 references, the program has released
-    /// one that it did not have. Always returns false.
-    @inline(never)
-    private func keepForClient() -> Bool {
-        if pointee.header.references.load(ordering: .acquiring) != 0 {
-            pointee.receivePort?.retain()
-            pointee.ownsReceivePort = true
-            _ = release()
-        }
-        return false
-    }
-
     /// Frees the message and releases its parts.
     @inline(never)
     private func destroy() {
         let parts = QueuedMessage(pointee.components, replyPort: pointee.sendPort)
-        let receivePort = pointee.ownsReceivePort ? pointee.receivePort : nil
+        let receivePort = pointee.receivePort
         // In case the program has released the message too often: `finishDelivery` then sees that no reference is left.
         pointee.header.references.store(0, ordering: .relaxed)
         PortMessageStorage.slab.deallocate(self)
