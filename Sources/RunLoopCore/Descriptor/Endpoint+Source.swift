@@ -121,7 +121,7 @@ extension EndpointPointer {
         }
         if pointee.source == nil && state.isValid {
             pointee.source = SourcePointer.create(
-                threadContext, order: order, info: self, eventHandler: eventHandler, getPort: { EndpointPointer(info: $0).pointee.fd },
+                threadContext, order: order, info: self, eventHandler: eventHandler, getPort: { EndpointPointer($0).pointee.fd },
                 detail)
             if pointee.source != nil {
                 pointee.item.object.retain()

@@ -3,7 +3,7 @@ import CRunLoop
 import Synchronization
 
 /// RLFileDescriptor: calls its callback once each time the callback is enabled.
-struct FileDescriptorStorage: ObjectStorage, ~Copyable {
+struct FileDescriptorStorage: ObjectStorage, CallbackInfo, ~Copyable {
     static var kind: Kind { .fileDescriptor }
 
     var endpoint: Endpoint
@@ -16,11 +16,6 @@ struct FileDescriptorStorage: ObjectStorage, ~Copyable {
 typealias FileDescriptorPointer = UnsafeMutablePointer<FileDescriptorStorage>
 
 extension FileDescriptorPointer {
-    /// The descriptor object behind the info of its source. O(1).
-    private init(info: UnsafeRawPointer?) {
-        self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: FileDescriptorStorage.self)
-    }
-
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
     /// Creates a descriptor object with one reference. Returns nil with ENOMEM if out of memory. The caller has retained `context.info`.
@@ -54,11 +49,11 @@ extension FileDescriptorPointer {
     /// RLFileDescriptorCreateRunLoopSource. Returns nil if the object is invalid, or if out of memory. `threadContext` is the calling
     /// thread's.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
-        let common = SourceDetail(release: { FileDescriptorPointer(info: $0).release() })
+        let common = SourceDetail(release: { FileDescriptorPointer($0).release() })
         guard let detail = SourceDetailPointer.shared(FileDescriptorStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
             order: order,
-            eventHandler: { FileDescriptorPointer(info: $0).handleEvents(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
+            eventHandler: { FileDescriptorPointer($0).handleEvents(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue },
             detail, threadContext)
     }
 

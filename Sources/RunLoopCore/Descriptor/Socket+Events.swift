@@ -212,7 +212,7 @@ extension SocketPointer {
 
 /// Releases the info that was retained for the call.
 private func releaseInfo(_ socket: UnsafeMutableRawPointer, _ info: UnsafeMutableRawPointer?) {
-    SocketPointer(info: socket).pointee.endpoint.context.released(info)
+    SocketPointer(socket).pointee.endpoint.context.released(info)
 }
 
 /// Releases what was passed to the callback: data, and an address if there is one.

@@ -20,7 +20,7 @@ struct SocketCallBacks: OptionSet, BitwiseCopyable {
 
 /// RLSocket. `Socket+Events.swift` handles its events; `Socket+Connect.swift` contains the operations that clients perform on the
 /// descriptor.
-struct SocketStorage: ObjectStorage, ~Copyable {
+struct SocketStorage: ObjectStorage, CallbackInfo, ~Copyable {
     static var kind: Kind { .socket }
 
     var endpoint: Endpoint
@@ -57,9 +57,6 @@ private enum Transport: UInt8 {
 typealias SocketPointer = UnsafeMutablePointer<SocketStorage>
 
 extension SocketPointer {
-    /// The socket behind the info of its source. O(1).
-    init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: SocketStorage.self) }
-
     var endpoint: EndpointPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: Endpoint.self) }
 
     /// RLSocketCreateWithNative, for a descriptor that has no socket object (see `existing`): returns a new socket, with a reference for
@@ -172,13 +169,13 @@ extension SocketPointer {
     /// RLSocketCreateRunLoopSource. Returns nil if the socket is invalid, or if out of memory. `threadContext` is the calling thread's.
     func source(order: Int, _ threadContext: ThreadContextPointer) -> SourcePointer? {
         let common = SourceDetail(
-            release: { SocketPointer(info: UnsafeMutableRawPointer(mutating: $0)).release() },
-            schedule: { info, _, _ in SocketPointer(info: info).schedule() },
-            cancel: { info, _, _ in SocketPointer(info: info).cancel() })
+            release: { SocketPointer($0).release() },
+            schedule: { info, _, _ in SocketPointer(info).schedule() },
+            cancel: { info, _, _ in SocketPointer(info).cancel() })
         guard let detail = SourceDetailPointer.shared(SocketStorage.sourceDetail, common) else { return nil }
         return endpoint.source(
             order: order,
-            eventHandler: { SocketPointer(info: $0).handleEvents(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue }, detail,
+            eventHandler: { SocketPointer($0).handleEvents(Events(rawValue: $1), reported: Events(rawValue: $2)).rawValue }, detail,
             threadContext)
     }
 

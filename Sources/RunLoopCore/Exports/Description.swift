@@ -127,7 +127,7 @@ private func describe(what source: SourcePointer, _ text: inout TextBuffer) {
     let isOfEndpoint = source.pointee.item.has(.isOfEndpoint)
     describe(
         callout: isOfEndpoint
-            ? addressOfFunction(EndpointPointer(info: source.pointee.info).pointee.callout.ofDescriptor)
+            ? addressOfFunction(EndpointPointer(source.pointee.info).pointee.callout.ofDescriptor)
             : addressOfFunction(source.pointee.function.perform), &text)
 }
 

@@ -12,7 +12,7 @@ import Synchronization
 ///
 /// Life: clients have references, and so has the source while it exists. The endpoint has a reference to its source until the endpoint is
 /// invalidated.
-struct Endpoint: ~Copyable {
+struct Endpoint: CallbackInfo, ~Copyable {
     /// Only the object header and the owner are used. The owner is at first the thread that created the endpoint, later the loop that last
     /// called its client.
     var item: ItemHeader
@@ -66,9 +66,6 @@ struct EndpointCallout: BitwiseCopyable, @unchecked Sendable {
 typealias EndpointPointer = UnsafeMutablePointer<Endpoint>
 
 extension EndpointPointer {
-    /// Returns the endpoint that is the info of its source. O(1).
-    init(info: UnsafeMutableRawPointer?) { self = info.unsafelyUnwrapped.assumingMemoryBound(to: Endpoint.self) }
-
     private var item: ItemPointer { UnsafeMutableRawPointer(self).assumingMemoryBound(to: ItemHeader.self) }
 
     /// The current state. Any thread.

@@ -21,7 +21,7 @@ struct DispatchFrame: BitwiseCopyable {
     /// Ends the call in the child of fork(), where its thread does not exist. The caller holds all locks. Destroys no source.
     fileprivate func resetAfterFork() {
         guard let source = anySource else { return }
-        if source.pointee.item.has(.isOfEndpoint) { EndpointPointer(info: source.pointee.info).resetCallsAfterFork() }
+        if source.pointee.item.has(.isOfEndpoint) { EndpointPointer(source.pointee.info).resetCallsAfterFork() }
         if departed != nil { _ = source.item.releaseInternal() }
     }
 

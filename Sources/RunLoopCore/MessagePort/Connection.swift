@@ -221,11 +221,11 @@ extension ConnectionPointer {
         guard let loop = Registry.current,
             let detail = SourceDetailPointer.shared(
                 Connection.sourceDetail,
-                SourceDetail(release: { ConnectionPointer(info: $0).release() })),
+                SourceDetail(release: { ConnectionPointer($0).release() })),
             let source = SourcePointer.create(
                 loop.threadContext, order: 0, info: UnsafeMutableRawPointer(self),
-                eventHandler: { info, ready, _ in ConnectionPointer(info: info).handleEvents(ready).rawValue },
-                getPort: { ConnectionPointer(info: $0).pointee.fd }, detail)
+                eventHandler: { info, ready, _ in ConnectionPointer(info).handleEvents(ready).rawValue },
+                getPort: { ConnectionPointer($0).pointee.fd }, detail)
         else { return nil }
         retain()
         source.pointee.item.set(.unreferenced)

@@ -66,7 +66,7 @@ extension MessagePortPointer {
         var count = 0
         while let queued = queue.takeNext(portSource, inStream: count > 1) {
             count += 1
-            handle(RequestPointer(queued), on: loop)
+            handle(RequestPointer(queued.content), on: loop)
             if !loop.mayContinue(portSource.pointee.source) { break }
         }
         if count == 0 { loop.pointee.performedNothing = true }
@@ -121,7 +121,7 @@ extension MessagePortPointer {
 /// taken over.
 private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMutableRawPointer?, _ info: UnsafeMutableRawPointer?) {
     let port = MessagePortPointer(port)
-    let request = RequestPointer(request.unsafelyUnwrapped)
+    let request = RequestPointer(request)
     let context = port.base.context
     if context.retain != nil { context.released(info) }
     port.base.endCall()

@@ -84,7 +84,7 @@ extension MessagePortPointer {
             return pointee.connection
         }
         let held = HeldWhileCalling()
-        if let connection { held.register(connection) { connection, _, _ in ConnectionPointer(info: connection).release() } }
+        if let connection { held.register(connection) { connection, _, _ in ConnectionPointer(connection).release() } }
         let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
         held.end()
         // A callback may have released the port meanwhile: the connection keeps it alive.
@@ -102,7 +102,7 @@ extension MessagePortPointer {
     ) -> RequestResult {
         guard let pending = begin(loop, mode, nil, nil) else { return base.isValid ? .transportError : .isInvalid }
         let level = loop.pushCleanup(
-            CleanupHandler(function: { pending, _, _ in PendingRequestPointer(info: pending).finish() }, object: pending))
+            CleanupHandler(function: { pending, _, _ in PendingRequestPointer(pending).finish() }, object: pending))
         let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
         Probe.report(.received, .reply, pending.pointee.port, number: UInt(pending.pointee.id))
         loop.popCleanup(level)
@@ -179,7 +179,7 @@ extension MessagePortPointer {
         let context = ClientContext(info: pending, retain: nil, release: nil, copyDescription: nil)
         let timer = TimerPointer.create(
             loop.threadContext, date: Clock.currentDate + seconds, interval: 0, order: 0,
-            { _, pending in PendingRequestPointer(info: pending).timeOut() }, context)
+            { _, pending in PendingRequestPointer(pending).timeOut() }, context)
         guard let timer else { return false }
         pending.pointee.timer = timer
         loop.add(timer, in: mode)

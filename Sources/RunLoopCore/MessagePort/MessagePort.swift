@@ -54,13 +54,13 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
             .messagePort, context,
             PortHeader.Functions(
                 deliver: {
-                    let portSource = PortSourcePointer(info: $0)
+                    let portSource = PortSourcePointer($0)
                     MessagePortPointer(portSource.pointee.port).deliverRequests(portSource)
                 },
                 close: { MessagePortPointer($0).close() },
                 destroy: { MessagePortPointer($0).destroy() },
                 follow: { info, loop, _ in
-                    let port = PortSourcePointer(info: info).pointee.port
+                    let port = PortSourcePointer(info).pointee.port
                     MessagePortPointer(port).follow(in: loop.map { Handle.storage(UnsafeRawPointer($0)) })
                 },
                 fork: { MessagePortPointer($0).fork($1) }))
@@ -87,7 +87,7 @@ extension MessagePortPointer {
         }
         // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.
         closeConnections { connection in connection.pointee.role == .inProcess }
-        while let queued = queue.takeLeft() { _ = RequestPointer(queued).release() }
+        while let queued = queue.takeLeft() { _ = RequestPointer(queued.content).release() }
         queue.invalidateSource()
         // Last, when no loop watches the sockets, so that shutting them down wakes none.
         closeConnections { _ in true }

@@ -160,8 +160,8 @@ extension PendingRequestPointer {
     /// Creates the source of a request that has a callback, and adds it to the mode. If out of memory, frees the request and returns false.
     fileprivate func makeSource() -> Bool {
         let source = SourcePointer.create(
-            pointee.loop.threadContext, order: -100, info: self, perform: { PendingRequestPointer(info: $0).callBack() }, getPort: nil,
-            SourceDetail(release: { PendingRequestPointer(info: $0).destroy() }))
+            pointee.loop.threadContext, order: -100, info: self, perform: { PendingRequestPointer($0).callBack() }, getPort: nil,
+            SourceDetail(release: { PendingRequestPointer($0).destroy() }))
         guard let source else {
             destroy()
             return false
@@ -195,7 +195,7 @@ extension PendingRequestPointer {
             CleanupHandler(
                 function: { port, pending, _ in
                     PortHeaderPointer(port).endCall()
-                    PendingRequestPointer(info: pending).pointee.source?.release()
+                    PendingRequestPointer(pending).pointee.source?.release()
                 }, object: port, part: self))
         Probe.report(.received, .reply, port, number: UInt(pointee.id))
         RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(

@@ -62,9 +62,6 @@ extension RequestPointer {
         return request
     }
 
-    /// The request that is an entry of a port's queue.
-    init(_ queued: QueuedMessage) { self.init(queued.content.unsafelyUnwrapped) }
-
     /// Answers the request with `data`, which is retained as long as necessary. If `isDropped`, or if the data is too large or cannot be
     /// copied, reports that there will be no reply. If the sender wants none, sends nothing. Returns false if the request was answered
     /// before. Otherwise also clears the invalidation callback, and ends the counting of a request that was taken over. Any thread; call

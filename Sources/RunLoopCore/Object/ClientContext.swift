@@ -39,3 +39,13 @@ extension RLRunLoopSourceContext {
     /// Returns the hash of an info, computed by the client's function. Calls user code.
     static func hash(_ hash: @convention(c) (UnsafeRawPointer?) -> UInt, _ info: UnsafeRawPointer?) -> UInt { hash(info) }
 }
+
+/// A struct whose address is the info of one of the library's own sources or timers, or the object of a cleanup handler.
+protocol CallbackInfo: ~Copyable {}
+
+extension UnsafeMutablePointer where Pointee: CallbackInfo & ~Copyable {
+    /// The struct by the address that a function of the source, the timer or the handler receives.
+    init(_ info: UnsafeRawPointer?) {
+        self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Pointee.self)
+    }
+}

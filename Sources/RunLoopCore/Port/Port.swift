@@ -16,7 +16,7 @@ struct PortStorage: PortObject, ~Copyable {
             .port, context,
             PortHeader.Functions(
                 deliver: {
-                    let portSource = PortSourcePointer(info: $0)
+                    let portSource = PortSourcePointer($0)
                     PortPointer(portSource.pointee.port).deliverMessages(portSource)
                 },
                 close: { PortPointer($0).close() },

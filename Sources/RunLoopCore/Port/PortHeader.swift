@@ -78,17 +78,6 @@ extension PortHeaderPointer {
     }
 }
 
-/// A struct that is known by its address where there is no type: as the info of a source or timer, or the object of a cleanup handler.
-protocol CallbackInfo: ~Copyable {}
-
-extension UnsafeMutablePointer where Pointee: CallbackInfo & ~Copyable {
-    /// The struct at an address.
-    init(_ address: UnsafeMutableRawPointer) { self = address.assumingMemoryBound(to: Pointee.self) }
-
-    /// The struct by the address that a function of the source, the timer or the handler receives.
-    init(info: UnsafeRawPointer?) { self = UnsafeMutableRawPointer(mutating: info.unsafelyUnwrapped).assumingMemoryBound(to: Pointee.self) }
-}
-
 /// A struct that begins with a `PortHeader`.
 protocol PortObject: ObjectStorage, CallbackInfo, ~Copyable {}
 

@@ -18,7 +18,7 @@ extension PortSourcePointer {
     fileprivate static func make(_ port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> PortSourcePointer? {
         let memory = malloc(MemoryLayout<PortSource>.size)
         let detail = SourceDetail(
-            release: { PortSourcePointer(info: $0).destroy() }, schedule: port.pointee.functions.follow,
+            release: { PortSourcePointer($0).destroy() }, schedule: port.pointee.functions.follow,
             cancel: port.pointee.functions.follow)
         guard let memory,
             let source = SourcePointer.create(
