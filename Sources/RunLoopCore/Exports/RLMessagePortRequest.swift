@@ -14,10 +14,7 @@ private struct Call {
     ) {
         guard let port: MessagePortPointer = Handle.borrow(remote, function, "remote") else { return nil }
         var content: DataPointer?
-        if data != nil {
-            content = Handle.borrow(data, function, "data")
-            if content == nil { return nil }
-        }
+        guard Handle.borrow(data, into: &content, function, "data") else { return nil }
         if sendTimeout.isNaN || rcvTimeout.isNaN {
             Misuse.report(function, sendTimeout.isNaN ? "sendTimeout" : "rcvTimeout", "not a number")
             return nil
@@ -125,11 +122,7 @@ public func RLMessagePortCopyRequest(_ local: OpaquePointer?) -> OpaquePointer? 
 public func RLMessagePortRequestReply(_ request: OpaquePointer?, _ data: OpaquePointer?) -> UInt8 {
     guard let request = borrow(request, "RLMessagePortRequestReply") else { return 0 }
     var reply: DataPointer?
-    if data != nil {
-        reply = Handle.borrow(data, "RLMessagePortRequestReply", "data")
-        if reply == nil { return 0 }
-    }
-    guard Registry.current != nil else { return 0 }
+    guard Handle.borrow(data, into: &reply, "RLMessagePortRequestReply", "data"), Registry.current != nil else { return 0 }
     if request.reply(reply) { return 1 }
     Misuse.report("RLMessagePortRequestReply", "request", "already answered")
     return 0

@@ -21,10 +21,7 @@ public func RLNotificationCenterAddObserver(
     let function: Name = "RLNotificationCenterAddObserver"
     guard checkCenter(center, function), checkNotNull(callBack != nil, function, "callBack"), let callBack else { return }
     var string: StringPointer?
-    if name != nil {
-        string = Handle.borrow(name, function, "name")
-        if string == nil { return }
-    }
+    guard Handle.borrow(name, into: &string, function, "name") else { return }
     // fork() has to acquire the lock of the observers, whether or not there is a loop.
     guard Registry.prepare() else { return }
     _ = Observances.add(observer, callBack, string, object)
@@ -37,10 +34,7 @@ public func RLNotificationCenterRemoveObserver(
     let function: Name = "RLNotificationCenterRemoveObserver"
     guard checkCenter(center, function) else { return }
     var string: StringPointer?
-    if name != nil {
-        string = Handle.borrow(name, function, "name")
-        if string == nil { return }
-    }
+    guard Handle.borrow(name, into: &string, function, "name") else { return }
     Observances.remove(observer, string, object)
 }
 
@@ -54,10 +48,8 @@ private func post(
     _ center: OpaquePointer?, _ name: OpaquePointer?, _ object: UnsafeRawPointer?, _ userInfo: OpaquePointer?, _ function: Name
 ) {
     guard checkCenter(center, function), let string: StringPointer = Handle.borrow(name, function, "name") else { return }
-    if userInfo != nil {
-        let dictionary: DictionaryPointer? = Handle.borrow(userInfo, function, "userInfo")
-        if dictionary == nil { return }
-    }
+    var dictionary: DictionaryPointer?
+    guard Handle.borrow(userInfo, into: &dictionary, function, "userInfo") else { return }
     Observances.post(center, string, object, userInfo)
 }
 

@@ -17,15 +17,10 @@ public func RLPortMessageCreate(
 ) -> OpaquePointer? {
     guard let sendPort: PortPointer = Handle.borrow(sendPort, "RLPortMessageCreate", "sendPort") else { return nil }
     var replyPort: PortPointer?
-    if receivePort != nil {
-        replyPort = Handle.borrow(receivePort, "RLPortMessageCreate", "receivePort")
-        if replyPort == nil { return nil }
-    }
+    guard Handle.borrow(receivePort, into: &replyPort, "RLPortMessageCreate", "receivePort") else { return nil }
     var parts: ArrayPointer?
-    if components != nil {
-        parts = Handle.borrow(components, "RLPortMessageCreate", "components")
-        guard let parts, checkComponents(parts) else { return nil }
-    }
+    guard Handle.borrow(components, into: &parts, "RLPortMessageCreate", "components") else { return nil }
+    if let parts, !checkComponents(parts) { return nil }
     guard let loop = Registry.current else { return nil }
     var copy: ArrayPointer?
     if let changing = parts, changing.pointee.isMutable {

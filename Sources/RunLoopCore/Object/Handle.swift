@@ -22,6 +22,15 @@ enum Handle {
         return storage(object)
     }
 
+    /// Does what `borrow` does, for a parameter that may be NULL: sets `object` to nil then. Returns false after a report.
+    @inline(__always)
+    static func borrow<Storage: ObjectStorage & ~Copyable>(
+        _ handle: OpaquePointer?, into object: inout UnsafeMutablePointer<Storage>?, _ function: Name, _ parameter: Name
+    ) -> Bool {
+        object = handle == nil ? nil : borrow(handle, function, parameter)
+        return handle == nil || object != nil
+    }
+
     /// Returns `handle` if its object is of this kind; otherwise reports it and returns nil.
     @inline(never)
     private static func checked(
