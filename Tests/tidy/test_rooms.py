@@ -9,7 +9,7 @@ from public_headers import INCLUDE, ROOT
 
 #: The C functions that may be called outside Platform/: memory and bytes, and CLinux shims that make no system call.
 FREE_OF_THE_SYSTEM = {"malloc", "calloc", "realloc", "aligned_alloc", "free", "memcpy", "memcmp", "memset", "memmove",
-                      "strlen", "strcmp", "strspn", "strtol", "strtod", "linux_compiler_barrier", "linux_prefetch",
+                      "strlen", "strcmp", "strchr", "strcpy", "strspn", "strtol", "strtod", "linux_compiler_barrier", "linux_prefetch",
                       "linux_has_probe", "linux_probe", "linux_set_probe", "linux_probe_call",
                       "linux_probe_called", "linux_unspecified", "linux_peek", "linux_callout_barrier", "linux_format_double",
                       "linux_epoll_tag", "linux_frame"}

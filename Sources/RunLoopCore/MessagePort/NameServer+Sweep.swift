@@ -53,23 +53,18 @@ extension NameServer {
     }
 
     /// Locks the file of a name, and returns its descriptor. If the file is locked and no process listens, another process is claiming the
-    /// name, releasing it, or sweeping. None of these takes long, so this tries again for 0.1 s, and then throws EADDRINUSE. If a process
-    /// listens, it throws EADDRINUSE immediately.
+    /// name, releasing it, or sweeping. None of these takes long, so this tries again for 0.1 s, and then throws EADDRINUSE. Unless a
+    /// connection is refused, a process seems to listen, and it throws EADDRINUSE immediately.
     static func lock(_ files: PortFiles, _ directory: borrowing PortDirectory) throws(SystemError) -> Int32 {
         for _ in 0..<100 {
             do { return try directory.lock(files.lock) } catch { if error.number != EADDRINUSE { throw error } }
-            if hasListener(files.port, directory) { break }
+            do {
+                PacketSocket.close(try directory.connect(files.port))
+                break
+            } catch { if error.number != ECONNREFUSED { break } }
             // Sleeps for a millisecond. No event can end a poll without a descriptor.
             _ = Descriptor.poll(-1, for: [], within: 1_000_000)
         }
         throw .make(EADDRINUSE)
-    }
-
-    /// Whether the name seems to be served: unless a connection is refused, it is.
-    private static func hasListener(_ port: UnsafePointer<CChar>, _ directory: borrowing PortDirectory) -> Bool {
-        do {
-            PacketSocket.close(try directory.connect(port))
-            return true
-        } catch { return error.number != ECONNREFUSED }
     }
 }

@@ -15,22 +15,16 @@ enum NameServer {
         defer { files.free() }
         sweep(directory)
         let lock = try lock(files, directory)
-        do {
-            return (try listen(files, directory, isForAll: isForAll), lock)
+        var listener: Int32?
+        do throws(SystemError) {
+            let socket = try directory.listen(files.new, isForAll: isForAll)
+            listener = socket
+            try directory.rename(files.new, files.port)
+            return (socket, lock)
         } catch {
             directory.remove(files.lock)
             Descriptor.close(lock)
-            throw error
-        }
-    }
-
-    /// Listens on a new socket, and then gives it the name.
-    private static func listen(_ files: PortFiles, _ directory: borrowing PortDirectory, isForAll: Bool) throws(SystemError) -> Int32 {
-        let listener = try directory.listen(files.new, isForAll: isForAll)
-        do {
-            try directory.rename(files.new, files.port)
-            return listener
-        } catch {
+            guard let listener else { throw error }
             Descriptor.close(listener)
             directory.remove(files.new)
             // In a sticky directory another user's file cannot be replaced.
@@ -102,7 +96,8 @@ struct PortFiles: BitwiseCopyable {
         let count = min(name.count, Self.prefixLimit)
         for index in 0..<count {
             let byte = name.pointee.bytes[index]
-            memory[index] = CChar(bitPattern: Self.isPlain(byte) ? byte : UInt8(ascii: "_"))
+            let isPlain = strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.", Int32(byte)) != nil
+            memory[index] = CChar(bitPattern: isPlain ? byte : UInt8(ascii: "_"))
         }
         memory[count] = CChar(UInt8(ascii: "-"))
         var hash = Self.hash(name)
@@ -141,15 +136,6 @@ struct PortFiles: BitwiseCopyable {
 
     /// Frees the file names.
     func free() { CLinux.free(memory) }
-
-    /// Whether file names may contain this byte of a port's name.
-    private static func isPlain(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
-        case UInt8(ascii: "."): true
-        default: false
-        }
-    }
 
     /// A hash of the name that is equal in every process: 64-bit FNV-1a, with its bits mixed.
     private static func hash(_ name: StringPointer) -> UInt64 {
