@@ -202,7 +202,5 @@ public func RLMessagePortSetAllowsOtherUsers(_ port: OpaquePointer?, _ allows: U
         systemError = port.pointee.isRemote ? EINVAL : EPIPE
         return 0
     }
-    let isDone = PortRegistry.namesMutex.locked { port.setAllowsOthers(allows != 0) }
-    port.closeUnauthorized()
-    return isDone ? 1 : 0
+    return port.setAllowsOthers(allows != 0) ? 1 : 0
 }

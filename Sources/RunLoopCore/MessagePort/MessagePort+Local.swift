@@ -20,11 +20,6 @@ extension MessagePortPointer {
         return port
     }
 
-    /// Disconnects the clients whose users are not allowed to connect. Call without a lock held; calls user code.
-    func closeUnauthorized() {
-        closeConnections { connection in connection.pointee.role == .server && locked { !accepts(connection.pointee.credentials) } }
-    }
-
     /// Closes the connections for which `condition` holds. Any thread; call without a lock held. Calls user code.
     func closeConnections(where condition: (ConnectionPointer) -> Bool) {
         walkConnections { if condition($0) { $0.close() } }

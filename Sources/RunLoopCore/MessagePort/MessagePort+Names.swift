@@ -57,24 +57,28 @@ extension MessagePortPointer {
         return true
     }
 
-    /// Sets whether other users may connect; the caller then calls `closeUnauthorized`. If other users cannot be let in, keeps them out and
-    /// returns false with errno. Forbidding always succeeds. The caller holds `PortRegistry.namesMutex`.
+    /// RLMessagePortSetAllowsOtherUsers: sets whether other users may connect, and disconnects clients that are not allowed any more. If
+    /// other users cannot be let in, keeps them out and returns false with errno. Forbidding always succeeds. Any thread; call without a
+    /// lock held. Calls user code.
     func setAllowsOthers(_ allows: Bool) -> Bool {
-        let (name, lock) = locked { () -> (StringPointer?, Int32) in
-            pointee.allowsOthers = allows
-            return (pointee.name, pointee.nameLock)
+        let isDone = PortRegistry.namesMutex.locked { () -> Bool in
+            let (name, lock) = locked { () -> (StringPointer?, Int32) in
+                pointee.allowsOthers = allows
+                return (pointee.name, pointee.nameLock)
+            }
+            // If the file's mode cannot be restricted, `accepts` still keeps unauthorized users out.
+            if let name, lock >= 0, (try? NameServer.setAccess(to: name, lock, forAll: allows)) == nil, allows {
+                locked { pointee.allowsOthers = false }
+                return false
+            }
+            return true
         }
-        // If the file's mode cannot be restricted, `accepts` still keeps unauthorized users out.
-        if let name, lock >= 0, (try? NameServer.setAccess(to: name, lock, forAll: allows)) == nil, allows {
-            locked { pointee.allowsOthers = false }
-            return false
-        }
-        return true
+        closeConnections { connection in connection.pointee.role == .server && locked { !accepts(connection.pointee.credentials) } }
+        return isDone
     }
 
-    /// Releases the name of a local port that has become invalid; does nothing for a remote port. Any thread; call without a lock held.
+    /// Releases the name of a local port that has become invalid. Any thread; call without a lock held.
     func releaseName() {
-        if pointee.isRemote { return }
         PortRegistry.namesMutex.locked {
             let lock = locked { () -> Int32 in
                 defer { pointee.nameLock = -1 }

@@ -79,12 +79,12 @@ extension MessagePortPointer {
 
     /// See `PortHeader.Functions`.
     fileprivate func close() {
-        releaseName()
         if pointee.isRemote {
-            completeAll(with: .becameInvalid)
+            locked { while let pending = pointee.pending.first { pending.complete(with: .becameInvalid) } }
             closeConnection()
             return
         }
+        releaseName()
         // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.
         closeConnections { connection in connection.pointee.role == .inProcess }
         while let queued = queue.takeLeft() { _ = RequestPointer(queued.content).release() }
@@ -106,12 +106,17 @@ extension MessagePortPointer {
         case .lock: pointee.connections?.forEach { $0.pointee.mutex.lock() }
         case .unlock: pointee.connections?.forEach { $0.pointee.mutex.unlock() }
         case .reset: resetInChild()
-        default: endInChild()
+        default:
+            // Invalidates the port, after all ports have been reset.
+            releaseAbandonedRequests()
+            queue.close()
+            close()
+            base.endCall()
         }
     }
 
     /// Drops the port's callbacks, and closes its descriptors without the parent noticing. Also for a port that a thread that does not exist
-    /// in the child was invalidating. Counts a call, which keeps the port, until `endInChild`.
+    /// in the child was invalidating. Counts a call, which keeps the port, until the last step of the fork.
     private func resetInChild() {
         pointee.base.isValid = false
         base.countCall()
@@ -121,13 +126,5 @@ extension MessagePortPointer {
         if pointee.nameLock >= 0 { Descriptor.close(pointee.nameLock) }
         pointee.nameLock = -1
         pointee.connections?.forEach { $0.resetInChild() }
-    }
-
-    /// Invalidates the port, after all ports have been reset.
-    private func endInChild() {
-        releaseAbandonedRequests()
-        queue.close()
-        close()
-        base.endCall()
     }
 }

@@ -103,11 +103,6 @@ extension MessagePortPointer {
         }
     }
 
-    /// Completes all requests without a reply. Any thread; call without the mutex held. Calls no user code.
-    func completeAll(with result: RequestResult) {
-        locked { while let pending = pointee.pending.first { pending.complete(with: result) } }
-    }
-
     /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread; call without the mutex held.
     func isAwaiting(_ id: UInt32) -> Bool { locked { pending(id) != nil } }
 
@@ -125,7 +120,7 @@ extension PendingRequestPointer {
     /// Removes a request from the list, publishes its result, and makes the loop end its wait or call the callback. Any thread; the caller
     /// holds the mutex, which keeps the request and its loop alive.
     @inline(never)
-    fileprivate func complete(with result: RequestResult) {
+    func complete(with result: RequestResult) {
         pointee.result = result
         leaveListLocked()
         signalAndWake()
