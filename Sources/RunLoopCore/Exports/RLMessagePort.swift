@@ -4,9 +4,7 @@ import CRunLoop
 // The functions that include/RunLoop/RLMessagePort.h declares and documents.
 
 @inline(never)
-private func borrow(_ port: OpaquePointer?, _ function: Name, _ parameter: Name = "port") -> MessagePortPointer? {
-    Handle.borrow(port, function, parameter)
-}
+private func borrow(_ port: OpaquePointer?, _ function: Name) -> MessagePortPointer? { Handle.borrow(port, function, "port") }
 
 /// Returns the string behind a handle if it can be a port's name. Otherwise returns nil, with ENAMETOOLONG if it is too long, else after a
 /// diagnostic.

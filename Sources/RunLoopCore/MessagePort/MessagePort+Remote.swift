@@ -103,37 +103,15 @@ extension MessagePortPointer {
         guard let pending = begin(loop, mode, nil, nil) else { return base.isValid ? .transportError : .isInvalid }
         let level = loop.pushCleanup(
             CleanupHandler(function: { pending, _, _ in PendingRequestPointer(pending).finish() }, object: pending))
-        let wasStopped = sendAndWait(pending, message, data, sendLimit, deadline, loop)
-        Probe.report(.received, .reply, pending.pointee.port, number: UInt(pending.pointee.id))
-        loop.popCleanup(level)
-        _ = pending.withdraw()
-        let result = pending.pointee.result
-        swap(&reply, &pending.pointee.reply)
-        if result == .isInvalid { base.invalidate(thenRelease: pending.destroy) } else { pending.destroy() }
-        // Outside of all runs, the stop concerns only a guest, whose host is notified of it.
-        if wasStopped && (loop.pointee.activation.depth > 0 || loop.pointee.guest.isOn) { loop.requestStop() }
-        return result
-    }
-
-    /// Sends a request and runs the loop until the request is completed or `deadline` has passed. Returns true if the loop was stopped
-    /// meanwhile; that stop is meant for the outer run.
-    private func sendAndWait(
-        _ pending: PendingRequestPointer, _ message: Int32, _ data: DataPointer?, _ sendLimit: Instant, _ deadline: Instant,
-        _ loop: RunLoopPointer
-    ) -> Bool {
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
         let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
-        if sent != .success {
-            // Reports why the request was not sent, even if another thread has invalidated the port meanwhile.
-            locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
-            return false
-        }
+        // Reports why the request was not sent, even if another thread has invalidated the port meanwhile.
+        if sent != .success { locked { if pending.pointee.reply == nil { pending.pointee.result = sent } } }
         var wasStopped = false
         var runLimit = deadline
-        while !pending.isCompleted {
+        while sent == .success && !pending.isCompleted {
             let result = loop.run(
-                in: pending.pointee.mode, until: runLimit, returnAfterSourceHandled: true,
-                awaited: withUnsafePointer(to: pending.pointee.completed) { $0 })
+                in: mode, until: runLimit, returnAfterSourceHandled: true, awaited: withUnsafePointer(to: pending.pointee.completed) { $0 })
             // `result` does not show this: a reply that is handled in the same pass hides a stop.
             if loop.pointee.lastRunWasStopped { wasStopped = true }
             if runLimit == .distantPast || pending.isCompleted { break }
@@ -145,7 +123,15 @@ extension MessagePortPointer {
             // A reply that arrived in time counts even if the run has handled other sources first, so check once more.
             if deadline != .never && Clock.now >= deadline { runLimit = .distantPast }
         }
-        return wasStopped
+        Probe.report(.received, .reply, pending.pointee.port, number: UInt(pending.pointee.id))
+        loop.popCleanup(level)
+        _ = pending.withdraw()
+        let result = pending.pointee.result
+        swap(&reply, &pending.pointee.reply)
+        if result == .isInvalid { base.invalidate(thenRelease: pending.destroy) } else { pending.destroy() }
+        // A stop meanwhile is meant for the outer run. Outside of all runs, it concerns only a guest, whose host is notified of it.
+        if wasStopped && (loop.pointee.activation.depth > 0 || loop.pointee.guest.isOn) { loop.requestStop() }
+        return result
     }
 
     /// RLMessagePortSendRequestAsync: sends a request, and has the calling thread's loop call `callout` in `mode`. The thread of `loop`;

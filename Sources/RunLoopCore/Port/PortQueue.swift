@@ -54,7 +54,7 @@ struct PortQueue: ~Copyable {
     private let padding = CacheLine()
 
     // Guarded by `receivers`.
-    fileprivate let receivers = StoreMutex()
+    let receivers = StoreMutex()
     fileprivate var outgoing = PlainList<QueuedMessage>()
     /// Index of the oldest entry of `outgoing`.
     fileprivate var next = 0
@@ -136,12 +136,11 @@ extension PortQueuePointer {
         _ = pointee.sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
         defer { _ = pointee.sleepers.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
         let seen = pointee.roomFutex.load(ordering: .sequentiallyConsistent)
-        lockSenders()
-        pointee.wakeAt.store(
-            pointee.sent &- pointee.capacity &+ PortQueue.wakeThreshold(pointee.capacity), ordering: .sequentiallyConsistent)
-        let isFull =
-            pointee.isOpen && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
-        unlockSenders()
+        let isFull = lockedSenders { () -> Bool in
+            pointee.wakeAt.store(
+                pointee.sent &- pointee.capacity &+ PortQueue.wakeThreshold(pointee.capacity), ordering: .sequentiallyConsistent)
+            return pointee.isOpen && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
+        }
         if !isFull { return true }
         if now >= deadline { return false }
         _ = Futex.wait(pointee.roomFutex, while: seen, until: Swift.min(deadline, now.advanced(by: PortQueue.pollInterval)))
@@ -163,11 +162,6 @@ extension PortQueuePointer {
         }
         return true
     }
-
-    /// Takes the receivers' lock. Any thread. O(1).
-    func lockReceivers() { pointee.receivers.lock() }
-    /// Releases the receivers' lock. Only the thread that took it.
-    func unlockReceivers() { pointee.receivers.unlock() }
 
     /// Removes the oldest message and returns it. If there is none, clears the signal of the port's source and returns nil. `inStream`:
     /// messages are arriving in quick succession, so a short pause before the lists are swapped is cheaper than a swap for every message.
@@ -238,8 +232,8 @@ extension PortQueuePointer {
     /// Takes the next message out of a closed queue; nil if there is none. Any thread; call without a lock of the queue held.
     @inline(never)
     func takeLeft() -> QueuedMessage? {
-        lockReceivers()
-        defer { unlockReceivers() }
+        pointee.receivers.lock()
+        defer { pointee.receivers.unlock() }
         return takeLocked(inStream: false)
     }
 
@@ -258,7 +252,7 @@ extension PortQueuePointer {
     /// Takes both locks, in their order, so that neither side changes anything.
     @inline(never)
     func lockBoth() {
-        lockReceivers()
+        pointee.receivers.lock()
         lockSenders()
     }
 
@@ -266,6 +260,6 @@ extension PortQueuePointer {
     @inline(never)
     func unlockBoth() {
         unlockSenders()
-        unlockReceivers()
+        pointee.receivers.unlock()
     }
 }

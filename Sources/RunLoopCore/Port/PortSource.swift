@@ -14,33 +14,11 @@ struct PortSource: CallbackInfo, ~Copyable {
 typealias PortSourcePointer = UnsafeMutablePointer<PortSource>
 
 extension PortSourcePointer {
-    /// Creates a source that is not the port's yet, and its info. Returns nil with ENOMEM if out of memory. Any thread that has a context.
-    fileprivate static func make(_ port: PortHeaderPointer, order: Int, _ threadContext: ThreadContextPointer) -> PortSourcePointer? {
-        let memory = malloc(MemoryLayout<PortSource>.size)
-        let detail = SourceDetail(
-            release: { PortSourcePointer($0).destroy() }, schedule: port.pointee.functions.follow,
-            cancel: port.pointee.functions.follow)
-        guard let memory,
-            let source = SourcePointer.create(
-                threadContext, order: order, info: memory, perform: port.pointee.functions.deliver, getPort: nil, detail)
-        else {
-            free(memory)
-            systemError = ENOMEM
-            return nil
-        }
-        port.pointee.object.retain()
-        let portSource = memory.bindMemory(to: PortSource.self, capacity: 1)
-        portSource.initialize(to: PortSource(port: port, source: source))
-        return portSource
-    }
-
     /// The release function of the source: frees the info, and releases the port.
-    private func destroy() {
+    fileprivate func destroy() {
         let port = pointee.port
         let queue = port.queue
-        queue.lockSenders()
-        if queue.pointee.portSource == self { queue.pointee.portSource = nil }
-        queue.unlockSenders()
+        queue.lockedSenders { if queue.pointee.portSource == self { queue.pointee.portSource = nil } }
         deinitialize(count: 1)
         free(self)
         _ = port.release()
@@ -59,8 +37,21 @@ extension PortQueuePointer {
                 if known.pointee.item.has(.valid) { return known }
                 known.release()
             }
-            guard let new = PortSourcePointer.make(port, order: order, threadContext) else { return nil }
-            let source = new.pointee.source
+            let memory = malloc(MemoryLayout<PortSource>.size)
+            let detail = SourceDetail(
+                release: { PortSourcePointer($0).destroy() }, schedule: port.pointee.functions.follow,
+                cancel: port.pointee.functions.follow)
+            guard let memory,
+                let source = SourcePointer.create(
+                    threadContext, order: order, info: memory, perform: port.pointee.functions.deliver, getPort: nil, detail)
+            else {
+                free(memory)
+                systemError = ENOMEM
+                return nil
+            }
+            port.pointee.object.retain()
+            let new = memory.bindMemory(to: PortSource.self, capacity: 1)
+            new.initialize(to: PortSource(port: port, source: source))
             let isOpen = lockedSenders { () -> Bool in
                 if pointee.isOpen { pointee.portSource = new }
                 // Messages may wait in the queue.
@@ -104,12 +95,12 @@ extension PortQueuePointer {
     /// only.
     @inline(__always)
     func takeNext(_ portSource: PortSourcePointer, inStream: Bool) -> QueuedMessage? {
-        lockReceivers()
+        pointee.receivers.lock()
         let queued = pointee.isOpenToReceivers ? takeLocked(inStream: inStream) : nil
         // If the port has another source by now, that was signalled when it was created (`source(of:)`), and signalling this one is
         // harmless.
         if queued != nil && !portSource.pointee.source.isSignalled { portSource.pointee.source.signal() }
-        unlockReceivers()
+        pointee.receivers.unlock()
         wakeSenders()
         return queued
     }

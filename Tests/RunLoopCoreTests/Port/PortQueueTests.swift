@@ -46,9 +46,9 @@ import Testing
                     isSignalled = true
                 }
             case 5...8:
-                queue.lockReceivers()
+                queue.pointee.receivers.lock()
                 let taken = queue.takeLocked(inStream: random.below(2) == 0)
-                queue.unlockReceivers()
+                queue.pointee.receivers.unlock()
                 if number(taken) != model.first { return "took something else at \(step)" }
                 if queue.pointee.isSignalled == model.isEmpty { return "signalled: \(queue.pointee.isSignalled) at \(step)" }
                 if model.isEmpty { isSignalled = false } else { model.removeFirst() }
@@ -95,9 +95,9 @@ import Testing
         var next = [Int](repeating: 0, count: senders)
         var count = 0
         while count < senders * each {
-            queue.lockReceivers()
+            queue.pointee.receivers.lock()
             let taken = queue.takeLocked(inStream: count % 3 == 0)
-            queue.unlockReceivers()
+            queue.pointee.receivers.unlock()
             queue.wakeSenders()
             guard let taken else {
                 pauseProcessor()
