@@ -81,7 +81,7 @@ public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Doub
     }
     if Registry.current == nil { return 0 }
     if Probe.isSet { Probe.report(.sent, .port, port) }
-    let queued = QueuedMessage(message)
+    let queued = QueuedMessage(message.pointee.components, replyPort: message.pointee.receivePort, id: message.pointee.id)
     queued.retain()
     if port.send(queued, until: limit) { return 1 }
     preservingSystemError {

@@ -165,7 +165,7 @@ extension ConnectionPointer {
     @inline(never)
     func endWaitForMemory() {
         let port = pointee.port
-        port.lock()
+        port.pointee.mutex.lock()
         setMemoryWait([])
         var next: ConnectionPointer?
         if port.pointee.memoryPoller == self {
@@ -174,7 +174,7 @@ extension ConnectionPointer {
             next?.setMemoryWait(.polling)
             next?.retain()
         }
-        port.unlock()
+        port.pointee.mutex.unlock()
         updateInterest()
         next?.updateInterest()
         next?.release()

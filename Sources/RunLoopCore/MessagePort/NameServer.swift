@@ -125,13 +125,9 @@ struct PortFiles: BitwiseCopyable {
     private func complete(_ count: Int) {
         memcpy(memory + Self.size, memory, count)
         memcpy(memory + 2 * Self.size, memory, count)
-        Self.append(".lock", to: memory + count)
-        Self.append(".port", to: memory + Self.size + count)
-        Self.append(".new", to: memory + 2 * Self.size + count)
-    }
-
-    private static func append(_ suffix: StaticString, to text: UnsafeMutablePointer<CChar>) {
-        memcpy(text, suffix.utf8Start, suffix.utf8CodeUnitCount + 1)
+        strcpy(memory + count, ".lock")
+        strcpy(memory + Self.size + count, ".port")
+        strcpy(memory + 2 * Self.size + count, ".new")
     }
 
     /// Frees the file names.

@@ -170,15 +170,15 @@ extension ConnectionPointer {
     /// Calls the invalidation callbacks of the connection's requests, because their sender is gone. Any thread; call without a lock held.
     /// Calls user code.
     func callRequestInvalidations() {
-        lock()
+        pointee.mutex.lock()
         while let request = pointee.requestsWithInvalidation, let callout = request.pointee.invalidation {
             request.retain()
             request.cancelInvalidation()
             let info = request.pointee.invalidationInfo
-            unlock()
+            pointee.mutex.unlock()
             request.callInvalidation(callout, info)
-            lock()
+            pointee.mutex.lock()
         }
-        unlock()
+        pointee.mutex.unlock()
     }
 }

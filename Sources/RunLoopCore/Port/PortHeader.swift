@@ -37,7 +37,7 @@ struct PortHeader: Linked, Locked, CallbackInfo, ~Copyable {
         case end
     }
 
-    /// In the cache line of what senders write, since receivers touch neither.
+    /// In the cache line of what senders write, since receivers touch neither for each message.
     var object: ObjectHeader
     var queue: PortQueue
     let functions: Functions
@@ -116,22 +116,8 @@ protocol Locked: ~Copyable {
 }
 
 extension UnsafeMutablePointer where Pointee: Locked & ~Copyable {
-    // Not inlined: a system call is near anyway, and code size matters as well.
-
-    /// Takes the mutex. Any thread.
-    @inline(never)
-    func lock() { pointee.mutex.lock() }
-    /// Releases the mutex. Only the thread that took it.
-    @inline(never)
-    func unlock() { pointee.mutex.unlock() }
-
     /// Runs `body` under the mutex. Any thread.
-    func locked<Result>(_ body: () -> Result) -> Result {
-        lock()
-        let result = body()
-        unlock()
-        return result
-    }
+    func locked<Result>(_ body: () -> Result) -> Result { pointee.mutex.locked(body) }
 }
 
 extension Atomic<UInt32> {

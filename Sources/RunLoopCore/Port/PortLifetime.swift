@@ -88,7 +88,7 @@ extension PortHeaderPointer {
         let context = pointee.context
         if isLast { pointee.context = .empty }
         let isUnused = updateIsKept()
-        unlock()
+        pointee.mutex.unlock()
         if isUnused { releaseInternal() }
         if isLast { context.released(context.info) }
     }
@@ -100,13 +100,13 @@ extension PortHeaderPointer {
     /// thread; call without a lock held. Calls user code.
     @inline(never)
     func invalidate(thenRelease release: () -> Void = {}) {
-        lock()
+        pointee.mutex.lock()
         let wasValid = pointee.isValid
         let invalidation = pointee.invalidation
         pointee.isValid = false
         countCall()
         if wasValid { queue.close() }
-        unlock()
+        pointee.mutex.unlock()
         release()
         if wasValid { pointee.functions.close(self) }
         if wasValid, let invalidation { callInvalidation(invalidation) }
@@ -156,7 +156,7 @@ extension PortHeaderPointer {
     func fork(_ step: PortHeader.ForkStep) {
         if step == .lock {
             queue.pointee.attachmentsMutex.lock()
-            lock()
+            pointee.mutex.lock()
             queue.lockBoth()
         }
         if step == .reset {
@@ -167,7 +167,7 @@ extension PortHeaderPointer {
         pointee.functions.fork?(self, step.rawValue)
         if step == .unlock {
             queue.unlockBoth()
-            unlock()
+            pointee.mutex.unlock()
             queue.pointee.attachmentsMutex.unlock()
         }
     }

@@ -98,11 +98,6 @@ extension PortMessagePointer {
 }
 
 extension QueuedMessage {
-    /// The entry that takes the parts of a message to its receiver. Adds no references. O(1). Any thread that has the message.
-    init(_ message: PortMessagePointer) {
-        self.init(message.pointee.components, replyPort: message.pointee.receivePort, id: message.pointee.id)
-    }
-
     /// Adds a reference to each part. Any thread.
     @inline(__always)
     func retain() {

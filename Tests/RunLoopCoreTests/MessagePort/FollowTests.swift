@@ -24,12 +24,12 @@ import Testing
         let walk = spawn { RLRunLoopAddSource(RLRunLoopGetCurrent(), source, ModeName.default.handle) }
         while connection.pointee.references.load(ordering: .acquiring) == before { sched_yield() }
         hold(local.pointee.mutex)
-        connection.unlock()
+        connection.pointee.mutex.unlock()
         RLMessagePortInvalidate(remoteHandle)
         RLRelease(UnsafeRawPointer(remoteHandle))
         // Locks the registry, as fork() does, so that the walk cannot free the port.
         hold(PortRegistry.mutex)
-        local.unlock()
+        local.pointee.mutex.unlock()
         let isTaken = Pinned(Atomic<UInt32>(0))
         let other = spawn {
             local.queue.pointee.attachmentsMutex.lock()
