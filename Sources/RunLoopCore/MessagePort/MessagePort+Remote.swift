@@ -162,10 +162,9 @@ extension MessagePortPointer {
 
     /// Sets the timer that ends a request with a callback when its time is up. Returns false if out of memory.
     private func setTimer(_ pending: PendingRequestPointer, _ seconds: Double, _ mode: StringPointer, _ loop: RunLoopPointer) -> Bool {
-        let context = ClientContext(info: pending, retain: nil, release: nil, copyDescription: nil)
         let timer = TimerPointer.create(
             loop.threadContext, date: Clock.currentDate + seconds, interval: 0, order: 0,
-            { _, pending in PendingRequestPointer(pending).timeOut() }, context)
+            { _, pending in PendingRequestPointer(pending).timeOut() }, ClientContext(info: pending))
         guard let timer else { return false }
         pending.pointee.timer = timer
         loop.add(timer, in: mode)

@@ -72,10 +72,7 @@ typealias PortHeaderPointer = UnsafeMutablePointer<PortHeader>
 
 extension PortHeaderPointer {
     /// The queue by its address: an inout access would promise the compiler that no other thread uses the queue.
-    var queue: PortQueuePointer {
-        let address: UnsafePointer<PortQueue> = withUnsafePointer(to: pointee.queue) { $0 }
-        return PortQueuePointer(mutating: address)
-    }
+    var queue: PortQueuePointer { PortQueuePointer(mutating: withUnsafePointer(to: pointee.queue) { $0 }) }
 }
 
 /// A struct that begins with a `PortHeader`.
