@@ -2,14 +2,12 @@
  * order, and with nothing left behind. Code: Sources/RunLoopCore/MessagePort/ReceivedAhead.swift, Connection+Receive.swift (receiveRequest),
  * SendQueue.swift (updateInterest), Connection.swift (Conditions).
  *
- * model step            code step                                                        guarded by
- * --------------------  ---------------------------------------------------------------  -----------------------------------------------
- * begin                 ahead.begin(): not while another thread does it, nor beyond the limit   the connection's mutex
- * receive               receive(): the next packet of the socket                         the connection's mutex, taken anew
- * finish                ahead.finish(), changeAhead()                                 the connection's mutex, taken anew
- * update                updateInterest(): the interest that the conditions call for now   the lock of the source
- * ready                 epoll reports the socket: it can be read, or is watched for room, which it has
- * take                  takeAhead(): the oldest packet, changeAhead()            the connection's mutex
+ * model step   code step                                                                      guarded by
+ * -----------  -----------------------------------------------------------------------------  ----------------------
+ * receive_one  receive(): ahead.hasRoom(), the next packet of the socket, keepAheadLocked()   the connection's mutex
+ * update       updateInterest(): the interest that the conditions call for now                the lock of the source
+ * ready        epoll reports the socket: it can be read, or is watched for room, which it has
+ * take         takeAhead(): the oldest packet                                                 the connection's mutex
  *
  * The interest is computed under the lock of the source (MUTANT_INTEREST_IS_COMPUTED_BEFORE_THE_LOCK): of two threads that change it, the last one is
  * then right, whichever thread changed hasAhead last.
@@ -24,7 +22,7 @@
 
 chan socket = [MESSAGES] of { byte };
 chan ahead = [MESSAGES] of { byte };
-bit busy, hasAhead;
+bit hasAhead;
 bit watchesForRoom;                /* interest of the source in addition to readable */
 
 /* ghosts */
@@ -55,24 +53,15 @@ inline update(v) {
 
 /* Receives one packet. `more` becomes 0 if there is none, or no room. */
 inline receive_one(m, more) {
+#ifdef MUTANT_KEEPS_BEHIND_THE_MUTEX
+    atomic { more = (len(ahead) < LIMIT && nempty(socket)); if :: more -> socket?m :: else fi };
+    atomic { if :: more -> ahead!m; hasAhead = 1 :: else fi; m = 0 }
+#else
     atomic {
-        more = (len(ahead) < LIMIT && !busy);
-#ifdef MUTANT_TWO_THREADS_AT_ONCE
-        more = (len(ahead) < LIMIT);
+        more = (len(ahead) < LIMIT && nempty(socket));
+        if :: more -> socket?m; ahead!m; hasAhead = 1; m = 0 :: else fi
+    }
 #endif
-        if :: more -> busy = 1 :: else fi
-    };
-    if
-    :: more ->
-        atomic { if :: nempty(socket) -> socket?m :: empty(socket) -> more = 0 fi };
-        atomic {
-            busy = 0;
-            if :: more -> ahead!m :: else fi;
-            hasAhead = nempty(ahead)
-        };
-        m = 0
-    :: else
-    fi
 }
 
 inline receive_ahead(m, more, v) {

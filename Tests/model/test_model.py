@@ -188,7 +188,7 @@ MUTANTS = [
     ("MOVE_LOCKS_CURRENT_FIRST", "item-guard.pml", (), END_STATE),
     ("MOVE_UNDER_ONE_LOCK", "item-guard.pml", (), ASSERTION),
     # messages received before the loop runs
-    ("TWO_THREADS_AT_ONCE", "ahead.pml", (), ASSERTION),
+    ("KEEPS_BEHIND_THE_MUTEX", "ahead.pml", (), ASSERTION),
     ("SOCKET_FIRST", "ahead.pml", (), ASSERTION),
     ("WATCHES_THE_SOCKET_ONLY", "ahead.pml", ("MESSAGES=2",), END_STATE),
     ("CLEARS_BEHIND_THE_MUTEX", "ahead.pml", ("LOOPS",), END_STATE),

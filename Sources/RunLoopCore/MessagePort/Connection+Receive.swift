@@ -133,6 +133,7 @@ extension ConnectionPointer {
             var passed: Int32 = -1
             pointee.mutex.lock()
             let progress = mayReceive(reception.isAhead) ? takeNext(buffer, &passed, &reception) : .nothing
+            if reception.isAhead { keepAheadLocked(progress, reception.packet) }
             pointee.mutex.unlock()
             if passed >= 0 {
                 // Either a descriptor that the peer must not send, or the file of a ring, which has been mapped.
@@ -185,14 +186,13 @@ extension ConnectionPointer {
         }
     }
 
-    /// Whether the connection may receive now. While it `isFull`, it may not. A loop must also wait until no thread receives ahead and all
-    /// packets received ahead are delivered, since otherwise the order of requests would change; and at a server, until no reply is queued.
-    /// The loops that serve a port update what they watch one after the other, so one of them may still get here. The caller holds the
-    /// mutex.
+    /// Whether the connection may receive now. While it `isFull`, it may not. A loop must also wait until all packets received ahead are
+    /// delivered, since otherwise the order of requests would change; and at a server, until no reply is queued. The loops that serve a port
+    /// update what they watch one after the other, so one of them may still get here. The caller holds the mutex.
     @inline(__always)
     private func mayReceive(_ isAhead: Bool) -> Bool {
-        if isAhead { return pointee.isOpen && !has(.isFull) }
-        return pointee.isOpen && !has([.isFull, .hasAhead, .receivesAhead]) && (pointee.role == .client || pointee.sendQueue.isEmpty)
+        if !pointee.isOpen || has(.isFull) { return false }
+        return isAhead ? pointee.ahead.hasRoom() : !has(.hasAhead) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
 
     /// The number that stands for the peer in `PacketSocket`, as the sender of descriptors. As in `PeerPointer.join`, all processes of another

@@ -157,12 +157,10 @@ extension Connection {
         static let hasHungUp = Conditions(rawValue: 4)
         /// Server: `ahead` contains packets, which the loop is to deliver.
         static let hasAhead = Conditions(rawValue: 8)
-        /// Server: a thread is receiving into `ahead`, which is still empty.
-        static let receivesAhead = Conditions(rawValue: 16)
         /// Server: the next piece stays in the socket until there is memory for its payload.
-        static let waitsForMemory = Conditions(rawValue: 32)
+        static let waitsForMemory = Conditions(rawValue: 16)
         /// `waitsForMemory`, and of the waiting connections of its port this is the one that polls for memory.
-        static let pollsForMemory = Conditions(rawValue: 64)
+        static let pollsForMemory = Conditions(rawValue: 32)
         static let polling: Conditions = [.waitsForMemory, .pollsForMemory]
 
         /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
@@ -177,8 +175,7 @@ extension Connection {
                 let hangUp: Events = contains(.hasHungUp) ? [] : .onlyHangUp
                 return polls ? hangUp.union(.readable) : hangUp
             }
-            if contains(.hasAhead) { return [.readable, .writable] }
-            return contains(.receivesAhead) ? [] : .readable
+            return contains(.hasAhead) ? [.readable, .writable] : .readable
         }
     }
 }

@@ -16,7 +16,7 @@ struct ReceivedPacket: BitwiseCopyable {
 struct Reception: BitwiseCopyable {
     /// The calling thread's context.
     let threadContext: ThreadContextPointer
-    /// Whether the packet is for `ahead`, between its `begin` and its `finish`.
+    /// Whether the packet goes to `ahead` rather than to the caller.
     var isAhead = false
     /// How many more bytes may be received before other connections have their turn.
     var budget = PortLimits.bytesPerTurn
@@ -33,16 +33,13 @@ struct ReceivedAhead: ~Copyable {
     /// Index of the oldest packet.
     private var next = 0
     private var bytes = 0
-    /// Whether a thread is receiving ahead. No other may meanwhile, since that would change the order.
-    private var isBusy = false
     /// How many bytes all connections of the process have received ahead. Any thread.
     private static let allBytes = Atomic<Int>(0)
 
-    private var isEmpty: Bool { next == packets.count }
-    fileprivate var conditions: Connection.Conditions { !isEmpty ? .hasAhead : isBusy ? .receivesAhead : [] }
+    var isEmpty: Bool { next == packets.count }
 
-    /// Whether another packet may be received ahead; if so, there is room for it in the list, and the caller calls `finish` afterwards.
-    mutating func begin() -> Bool {
+    /// Whether another packet may be received ahead; if so, there is room for it in the list.
+    mutating func hasRoom() -> Bool {
         // Amortized O(1), since at least half of the list was taken.
         if packets.count == packets.capacity && next >= packets.count / 2 {
             packets.removeFirst(next)
@@ -51,15 +48,12 @@ struct ReceivedAhead: ~Copyable {
         // Each connection may have one packet whatever others have, so that a process that sends to this one does not wait because of
         // others.
         let isFull = bytes >= PortLimits.bytesAhead || bytes > 0 && Self.allBytes.load(ordering: .relaxed) >= PortLimits.allBytesAhead
-        if isBusy || isFull || !packets.reserve(packets.count + 1) { return false }
-        isBusy = isEmpty || !packets[packets.count - 1].isViolation
-        return isBusy
+        if isFull || !packets.reserve(packets.count + 1) { return false }
+        return isEmpty || !packets[packets.count - 1].isViolation
     }
 
-    /// Ends what `begin` has begun: adds a packet, if one was received.
-    mutating func finish(_ packet: ReceivedPacket?) {
-        isBusy = false
-        guard let packet else { return }
+    /// Adds a packet, for which `hasRoom` has made room.
+    mutating func append(_ packet: ReceivedPacket) {
         count(Self.cost(packet))
         _ = packets.append(packet)
     }
@@ -95,20 +89,26 @@ extension ConnectionPointer {
     /// Whether there are packets to deliver, and neither a queued reply nor too many unanswered requests prevent that. Any thread.
     var mayDeliverAhead: Bool { conditions.intersection([.hasAhead, .hasBacklog, .isFull]) == .hasAhead }
 
-    /// Runs `body`, which changes `ahead`, under the mutex, and then makes the conditions agree with `ahead`.
-    private func changeAhead<Result>(_ body: () -> Result) -> Result {
-        locked {
-            let result = body()
-            set([.hasAhead, .receivesAhead], to: pointee.ahead.conditions)
-            return result
-        }
+    /// Keeps what was received ahead for the loop. Under the mutex under which it was received, since otherwise another thread could
+    /// receive the next packet and keep or deliver that one first. The caller holds the mutex.
+    @inline(never)
+    func keepAheadLocked(_ progress: Progress, _ packet: ReceivedPacket) {
+        // The loop will notice the end of the connection itself.
+        if progress != .complete && progress != .violation { return }
+        pointee.ahead.append(progress == .complete ? packet : ReceivedPacket(isViolation: true))
+        set(.hasAhead, to: .hasAhead)
     }
 
     /// Takes the oldest packet that was received ahead, and its bytes from the budget. Returns nil if there is none, if a reply to the
     /// client is queued, or if the client has too many unanswered requests. Any thread; call without the mutex held.
     func takeAhead(_ reception: inout Reception) -> Progress? {
-        if !has([.hasAhead, .receivesAhead]) { return nil }
-        let taken = changeAhead { !has(.isFull) && pointee.sendQueue.isEmpty ? pointee.ahead.takeFirst() : nil }
+        if !has(.hasAhead) { return nil }
+        let taken = locked { () -> ReceivedPacket? in
+            if has(.isFull) || !pointee.sendQueue.isEmpty { return nil }
+            let first = pointee.ahead.takeFirst()
+            if pointee.ahead.isEmpty { set(.hasAhead, to: []) }
+            return first
+        }
         if !has(.hasAhead) { updateInterest() }
         guard let taken else { return nil }
         reception.packet = taken
@@ -128,18 +128,12 @@ extension ConnectionPointer {
         if has(.hasBacklog) { _ = flush() }
         var reception = Reception(threadContext: threadContext, isAhead: true)
         var progress = Progress.complete
-        while progress == .complete && reception.budget > 0, changeAhead({ pointee.isOpen && pointee.ahead.begin() }) {
+        while progress == .complete && reception.budget > 0 {
             progress = receive(&reception)
             reception.budget -= 4096
             if progress == .complete && reception.packet.frame.kind == .hello { SilentClients.remove(self) }
-            if progress == .full { waitForMemory() }
-            // The loop will notice the end of the connection itself.
-            let violation = progress == .violation ? ReceivedPacket(isViolation: true) : nil
-            changeAhead {
-                pointee.ahead.finish(progress == .complete ? reception.packet : violation)
-                if !pointee.isOpen { pointee.ahead.removeAll() }
-            }
         }
+        if progress == .full { waitForMemory() }
         updateInterest()
     }
 }

@@ -17,9 +17,9 @@ import Testing
         var ahead = ReceivedAhead()
         var taken = 0
         for number in 0..<20_000 {
-            let mayReceive = ahead.begin()
-            expectInLoop(mayReceive)
-            ahead.finish(packet(number))
+            let hasRoom = ahead.hasRoom()
+            expectInLoop(hasRoom)
+            ahead.append(packet(number))
             if number < waiting { continue }
             let first = ahead.takeFirst()
             expectInLoop(first.map { Int($0.frame.messageID) } == taken)
@@ -49,9 +49,9 @@ import Testing
         }
         func fill(_ ahead: inout ReceivedAhead) -> Int {
             var count = 0
-            while ahead.begin() {
+            while ahead.hasRoom() {
                 megabyte.pointee.header.retain()
-                ahead.finish(large)
+                ahead.append(large)
                 count += 1
             }
             return count
