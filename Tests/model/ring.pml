@@ -1,9 +1,9 @@
 /* Small one-way messages in memory shared by a client and a server, in addition to the socket between them: all arrive, in order, and none waits for
- * a sleeping server. Code: Sources/RunLoopCore/MessagePort/Ring.swift (the words), Connection+Ring.swift (`putIntoRingLocked`, `takeFromRing`),
+ * a sleeping server. Code: Sources/RunLoopCore/MessagePort/Ring.swift (the words), Connection+Ring.swift (`putIntoRing`, `takeFromRing`),
  * Connection+Send.swift (`sendLocked`), Connection+Receive.swift (`receive`).
  *
- * A request sent in pieces counts as its last piece: both ends count it then, and the client puts no entry into the ring before that. Both ends have
- * the ring from the start, because the client's packet that announces it precedes its first doorbell.
+ * A request sent in pieces counts as its packets together: the client puts no entry into the ring before it has sent the last one, and the server
+ * takes no entry in between. Both ends have the ring from the start, because the client's packet that announces it precedes its first doorbell.
  *
  * model step                           code step                                                  order    pairs with
  * -----------------------------------  ---------------------------------------------------------  -------  ---------------------------------------------------

@@ -175,7 +175,7 @@ extension ConnectionPointer {
         case .inline where frame.kind == .piece:
             // A small piece costs a system call, too.
             reception.budget -= Swift.max(frame.length, 4096)
-            guard pointee.incoming.isComplete, let (frame, data) = pointee.incoming.finish() else { return .part }
+            guard let (frame, data) = pointee.incoming.finish() else { return .part }
             reception.packet = ReceivedPacket(frame: frame, data: data)
             return .complete
         case .inline:

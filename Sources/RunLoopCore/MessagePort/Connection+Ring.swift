@@ -23,15 +23,15 @@ extension ConnectionPointer {
     /// system call only if the server may be asleep, and for one entry in 32. Any thread; call without a lock held. May call user code if the
     /// connection ends.
     func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> RequestResult? {
-        var isDue = false
-        var sent = putIntoRing(message, data, &isDue)
-        if isDue && sent == .failed { pollForRing() }
+        if (data?.pointee.count ?? 0) > Ring.dataLimit { return nil }
+        prepareRing()
+        var sent = putIntoRing(message, data)
         var polls = 0
         while sent == .full && polls < Connection.fullRingPolls && Clock.now < deadline {
             // No doorbell reports room: another thread of the client that reads the socket could consume it.
             _ = Descriptor.poll(pointee.fd, for: [], within: Connection.fullRingPollInterval)
             polls += 1
-            sent = putIntoRing(message, data, &isDue)
+            sent = putIntoRing(message, data)
         }
         // The ring is still full after all polls. Requests go through the socket until the server has made room.
         if sent == .full { locked { pointee.ring.staysFull = true } }
@@ -40,50 +40,53 @@ extension ConnectionPointer {
 
     /// Client: like `sendByRing`, but only if the ring is open and has room: never waits, reads no clock, and calls no user code. Any
     /// thread; call without the mutex held.
-    func sendByOpenRing(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
-        var isDue = false
-        return result(putIntoRing(message, data, &isDue, onlyIfOpen: true))
-    }
+    func sendByOpenRing(_ message: Int32, _ data: DataPointer?) -> RequestResult? { result(putIntoRing(message, data)) }
 
     /// The result of a request after an attempt to put it into the ring; nil if it has to go through the socket.
     private func result(_ sent: PacketSocket.Sent) -> RequestResult? { sent == .done ? .success : sent == .gone ? .isInvalid : nil }
 
-    /// Puts a request into the ring, which it opens first if the server has passed one, unless `onlyIfOpen`. Returns `full` if there is no
-    /// room now, and `failed` if the request has to go through the socket. Sets `isDue` once in a number of requests. Call without the mutex
-    /// held.
-    private func putIntoRing(_ message: Int32, _ data: DataPointer?, _ isDue: inout Bool, onlyIfOpen: Bool = false) -> PacketSocket.Sent {
-        let length = data?.pointee.count ?? 0
-        if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
-        return locked {
-            onlyIfOpen && !pointee.ring.isOpen ? .failed : putIntoRingLocked(message, data?.bytes, length, &isDue)
-        }
-    }
-
-    /// The part of `putIntoRing` for which the caller holds the mutex.
-    @inline(never)
-    private func putIntoRingLocked(_ message: Int32, _ bytes: UnsafePointer<UInt8>?, _ length: Int, _ isDue: inout Bool)
-        -> PacketSocket.Sent
-    {
-        if !pointee.isOpen { return .gone }
-        // A large request is being sent, and this one has to arrive after it.
-        if !pointee.sendQueue.isEmpty { return .failed }
-        pointee.ring.counter += 1
-        isDue = pointee.ring.counter >= (pointee.ring.isOpen ? Connection.livenessInterval : Connection.ringThreshold)
-        if isDue { pointee.ring.counter = 0 }
-        if !pointee.ring.isOpen {
-            // So that the server can pass a ring.
+    /// Before a small one-way request: opens the ring, if the server has passed one, and reports that to the server. Otherwise counts the
+    /// request; after some in a row the server may pass a ring, and after more this receives a packet, if there is one: a program that only
+    /// sends never runs the loop that would receive it. Any thread; call without the mutex held. May call user code if the connection ends.
+    private func prepareRing() {
+        let isDue = locked { () -> Bool in
+            if !pointee.isOpen || pointee.ring.isOpen || !pointee.sendQueue.isEmpty { return false }
+            if pointee.ring.isMapped && sendPacketLocked(Frame(kind: .ring)) == .done {
+                _ = pointee.ring.open()
+                return false
+            }
+            pointee.ring.counter += 1
             if pointee.ring.counter == Connection.ringThreshold / 2 && !pointee.acceptsDescriptors {
                 pointee.acceptsDescriptors = true
                 PacketSocket.acceptDescriptors(pointee.fd)
             }
-            if !pointee.ring.isMapped || !openRing() { return .failed }
+            if pointee.ring.counter < Connection.ringThreshold { return false }
+            pointee.ring.counter = 0
+            return true
         }
-        if !pointee.ring.hasRoom(for: length) { return pointee.ring.staysFull ? .failed : .full }
-        if pointee.ring.needsDoorbell && sendDoorbell() != .done { return .failed }
-        pointee.ring.putEntry(message, bytes, length)
-        if pointee.ring.wantsDoorbell { return ringDoorbell() }
-        // Sending a doorbell shows whether the server is gone. Without one, this checks from time to time.
-        return isDue && !Descriptor.poll(pointee.fd, for: []).isEmpty ? .gone : .done
+        guard isDue, let threadContext = ThreadContextPointer.current, isPacketHere else { return }
+        _ = receiveReply(on: RunLoopPointer(threadContext))
+    }
+
+    /// Puts a request into the ring. Returns `full` if there is no room now, and `failed` if the request has to go through the socket. Call
+    /// without the mutex held.
+    private func putIntoRing(_ message: Int32, _ data: DataPointer?) -> PacketSocket.Sent {
+        let length = data?.pointee.count ?? 0
+        if length > Ring.dataLimit || pointee.role == .inProcess { return .failed }
+        return locked {
+            if !pointee.isOpen { return .gone }
+            // While frames are queued, a large request is being sent, and this one has to arrive after it.
+            if !pointee.ring.isOpen || !pointee.sendQueue.isEmpty { return .failed }
+            if !pointee.ring.hasRoom(for: length) { return pointee.ring.staysFull ? .failed : .full }
+            if pointee.ring.needsDoorbell && sendDoorbell() != .done { return .failed }
+            pointee.ring.putEntry(message, data?.bytes, length)
+            // Sending a doorbell shows whether the server is gone. Without one, this checks from time to time.
+            if pointee.ring.wantsDoorbell { return ringDoorbell() }
+            pointee.ring.counter += 1
+            if pointee.ring.counter < Connection.livenessInterval { return .done }
+            pointee.ring.counter = 0
+            return Descriptor.poll(pointee.fd, for: []).isEmpty ? .done : .gone
+        }
     }
 
     /// Sends a doorbell for the entry that was just published, because the server may be asleep. A full socket needs none: its last packet
@@ -106,21 +109,11 @@ extension ConnectionPointer {
         if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.id != 0 { pointee.ring.counter = 0 }
     }
 
-    /// Client: opens the ring and reports that to the server. Returns false if it cannot be sent now. The caller holds the mutex.
-    private func openRing() -> Bool { sendPacketLocked(Frame(kind: .ring)) == .done && pointee.ring.open() }
-
-    /// Client: receives a packet, if there is one, since it may be a ring: a program that only sends never runs the loop that would receive
-    /// it. Any thread; call without the mutex held. May call user code if the connection ends.
-    private func pollForRing() {
-        guard let threadContext = ThreadContextPointer.current, isPacketHere else { return }
-        _ = receiveReply(on: RunLoopPointer(threadContext))
-    }
-
     /// Client: sends a doorbell. The caller holds the mutex.
     private func sendDoorbell() -> PacketSocket.Sent {
         pointee.ring.cancelDoorbellRequest()
         let sent = sendPacketLocked(Frame(kind: .doorbell))
-        pointee.ring.noteDoorbell(wasSent: sent == .done)
+        if sent == .done { pointee.ring.needsDoorbell = false } else { pointee.ring.requestDoorbell() }
         return sent
     }
 
@@ -158,20 +151,17 @@ extension ConnectionPointer {
         if frame.payloadLocation == .pieces { pointee.incoming.begin(frame) }
         switch frame.kind {
         case .hello: pointee.handshakeDone = true
-        case .request where frame.payloadLocation == .inline:
-            if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else { noteOneWay(frame) }
+        case .request:
+            if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.payloadLocation == .inline { noteOneWay(frame) }
         case .doorbell: return pointee.ring.isOpen
         case .ring where pointee.role == .server: return pointee.ring.open()
         case .ring:
             if passed == linux_passed_refused { break }
-            if passed < 0 || !pointee.ring.map(passed) { return false }
-            if pointee.ring.isMapped { _ = openRing() }
-        case .piece:
-            // `add` also returns false if no payload is under way.
-            if !pointee.incoming.add(frame.length) { return false }
-            if pointee.role == .server && pointee.ring.isOpen && pointee.incoming.isComplete { pointee.ring.noteSocketRequest() }
+            return passed >= 0 && pointee.ring.map(passed)
+        // Also false if no payload is under way.
+        case .piece: return pointee.incoming.add(frame.length)
         case .abandoned: pointee.incoming.reset()
-        case .request, .reply, .dropped: break
+        case .reply, .dropped: break
         }
         return true
     }

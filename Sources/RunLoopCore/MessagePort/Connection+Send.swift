@@ -19,8 +19,8 @@ extension ConnectionPointer {
     /// connection ends.
     func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
-        if frame.id == 0, let result = sendByRing(frame.messageID, data, until: deadline) { return result }
         if pointee.role == .inProcess { return enqueue(frame, data, until: deadline) }
+        if frame.id == 0, let result = sendByRing(frame.messageID, data, until: deadline) { return result }
         var ticket: UInt32?
         while true {
             switch send(request: frame, data, &ticket) {
@@ -97,9 +97,7 @@ extension ConnectionPointer {
         if !pointee.isOpen { return .gone }
         if !pointee.sendQueue.isEmpty { return .full }
         var budget = PortLimits.bytesPerTurn
-        let sent = sendLocked(&outgoing, &budget)
-        if sent == .done { noteSent(outgoing.frame) }
-        return sent
+        return sendLocked(&outgoing, &budget)
     }
 
     /// Sends a frame, and as many pieces of its payload as there is room for, but little more than `budget` bytes. Returns `full` if that is
@@ -109,7 +107,8 @@ extension ConnectionPointer {
         let data = outgoing.data
         if !outgoing.isUnderWay {
             let isInline = outgoing.frame.payloadLocation == .inline
-            let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil, isInline ? outgoing.frame.length : 0)
+            let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil)
+            if sent == .done { noteSent(outgoing.frame) }
             if sent != .done || outgoing.frame.payloadLocation != .pieces { return sent }
             outgoing.sent = 0
             // So that the threads at both ends take turns less often.
@@ -134,16 +133,14 @@ extension ConnectionPointer {
 
     /// Sends one piece. The caller holds the mutex.
     private func sendPieceLocked(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> PacketSocket.Sent {
-        sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), bytes, count)
+        sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), bytes)
     }
 
-    /// Sends one packet: the head of the frame, and then `count` bytes, which for an inline payload must be the frame's length. Passes the
-    /// descriptor `file` along unless it is -1; it stays the caller's. Neither waits nor queues. One system call. The caller holds the mutex.
+    /// Sends one packet: the head of the frame, and then the payload, unless `bytes` is nil. Passes the descriptor `file` along unless it is
+    /// -1; it stays the caller's. Neither waits nor queues. One system call. The caller holds the mutex.
     @inline(never)
-    func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>? = nil, _ count: Int = 0, passing file: Int32 = -1)
-        -> PacketSocket.Sent
-    {
+    func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>? = nil, passing file: Int32 = -1) -> PacketSocket.Sent {
         var head = frame.head
-        return PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, count, passing: file)
+        return PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, bytes == nil ? 0 : frame.length, passing: file)
     }
 }

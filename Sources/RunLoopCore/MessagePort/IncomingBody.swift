@@ -71,19 +71,17 @@ struct IncomingBody: ~Copyable {
         return UnsafeMutableRawBufferPointer(start: bytes + count, count: min(Frame.pieceLimit, frame.length - count))
     }
 
-    /// Counts a piece that has arrived. Returns false if it is more than was announced. `isComplete` is then up to date.
+    /// Counts a piece that has arrived. Returns false if it is more than was announced.
     mutating func add(_ length: Int) -> Bool {
         guard let frame, length <= frame.length - count else { return false }
         count += length
         return true
     }
 
-    /// Whether all bytes have arrived.
-    var isComplete: Bool { frame.map { $0.length == count } ?? false }
-
-    /// Ends a complete payload. Returns its frame, and its data with a reference for the caller; the data is nil if it was not kept.
+    /// Ends the payload and returns its frame, and its data with a reference for the caller; the data is nil if it was not kept. Returns nil
+    /// if not all bytes have arrived.
     mutating func finish() -> (Frame, DataPointer?)? {
-        guard let frame else { return nil }
+        guard let frame, frame.length == count else { return nil }
         let data = bytes.flatMap { DataPointer.create(around: $0, count: count, capacity: capacity, .large) }
         if data != nil { bytes = nil }
         reset()

@@ -23,8 +23,9 @@ import Synchronization
 /// storing `head` releases their memory.
 ///
 /// Order between entries and requests through the socket: each entry records how many of those requests were sent before it, and waits
-/// until they have arrived; and the server checks the ring before it takes a packet. The first entry after such a request has a doorbell of
-/// its own, since the server may take an older doorbell before the request.
+/// until they have arrived; and the server checks the ring before it takes a packet, except between pieces. (A request sent in pieces counts
+/// once its first packet was sent or has arrived. The client puts no entry into the ring before it has sent the last piece.) The first
+/// entry after such a request has a doorbell of its own, since the server may take an older doorbell before the request.
 ///
 /// `Tests/model/ring.pml` checks all this, and that no step can be left out. Memory that the peer can change is read once and then
 /// validated. Client and server each have a value of this type for their end. Guarded by the connection's mutex.
@@ -52,7 +53,7 @@ struct Ring: BitwiseCopyable {
     /// How many requests have gone through the socket since the ring was opened. Not counted before.
     private var socketRequests: UInt32 = 0
     /// Client: a request has gone through the socket since the last doorbell.
-    private(set) var needsDoorbell = false
+    var needsDoorbell = false
     /// Client: the ring has stayed full while a request waited for room, so requests go through the socket until there is room.
     var staysFull = false
     /// Before the ring is open: small one-way requests in a row. Afterwards, at the client: entries since the last check that the server is
@@ -175,11 +176,6 @@ struct Ring: BitwiseCopyable {
 
     /// Whether the server may be asleep, so that it needs a doorbell.
     var wantsDoorbell: Bool { doorbellWanted.pointee.load(ordering: .sequentiallyConsistent) != 0 }
-
-    /// Records whether a doorbell could be sent. Call it after each attempt.
-    mutating func noteDoorbell(wasSent: Bool) {
-        if wasSent { needsDoorbell = false } else { requestDoorbell() }
-    }
 
     // MARK: the server
 

@@ -133,10 +133,7 @@ extension ConnectionPointer {
             while pointee.isOpen, outcome == .done, sent < pointee.sendQueue.frames.count {
                 before = pointee.sendQueue.frames[sent].sent
                 outcome = sendLocked(&pointee.sendQueue.frames[sent], &budget)
-                if outcome == .done {
-                    noteSent(pointee.sendQueue.frames[sent].frame)
-                    sent += 1
-                }
+                if outcome == .done { sent += 1 }
             }
             // A client's request stays queued: there may be memory again before its time is up.
             if outcome == .failed && pointee.role == .client { outcome = .full }

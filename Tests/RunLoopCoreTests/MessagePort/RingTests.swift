@@ -51,10 +51,9 @@ import Testing
         }
         bench.client.cancelDoorbellRequest()
         #expect(bench.client.wantsDoorbell == false)
-        bench.client.noteDoorbell(wasSent: false)
+        bench.client.requestDoorbell()
         #expect(bench.client.wantsDoorbell == true, "the doorbell was not sent")
         bench.client.cancelDoorbellRequest()
-        bench.client.noteDoorbell(wasSent: true)
         bench.server.requestDoorbell()
         #expect(bench.client.wantsDoorbell == true)
     }
