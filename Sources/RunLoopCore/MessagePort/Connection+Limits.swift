@@ -70,18 +70,11 @@ extension ConnectionPointer {
     }
 }
 
-extension MessagePortPointer {
-    /// Checks again from which clients requests may be read, because the port's capacity has changed. Any thread that has a loop; call
-    /// without a lock held.
-    func noteCapacity() {
-        walkConnections { $0.countUnanswered(0, bytes: 0) }
-    }
-}
-
 /// A client process, or all processes of another user together. Their payloads share one part of the memory for payloads that have not
 /// arrived completely.
 struct Peer: Linked, ~Copyable {
-    let credentials: PacketSocket.Credentials
+    /// See `Connection.sender`.
+    let sender: UInt64
     /// How many bytes of that memory their payloads have reserved. Any thread.
     let reserved = Atomic<Int>(0)
     /// When the peer joined, or last had the exemption, as a number: the exemption goes to the peer with the lowest. Any thread.
@@ -103,20 +96,16 @@ typealias PeerPointer = UnsafeMutablePointer<Peer>
 
 extension PeerPointer {
     /// Returns the peer of a new connection, creating it if needed; nil if out of memory. `leave` is called when the connection is freed.
-    /// `user` is the user of this process. O(number of peers). Any thread; call without the lock of a port or connection held.
-    static func join(_ credentials: PacketSocket.Credentials, user: UInt32) -> PeerPointer? {
+    /// O(number of peers). Any thread; call without the lock of a port or connection held.
+    static func join(_ sender: UInt64) -> PeerPointer? {
         PortRegistry.mutex.lock()
         defer { PortRegistry.mutex.unlock() }
-        let known = Peer.first?.first {
-            let other = $0.pointee.credentials
-            return other.user == credentials.user && (other.process == credentials.process || other.user != user)
-        }
-        if let known {
+        if let known = Peer.first?.first(where: { $0.pointee.sender == sender }) {
             known.pointee.connections += 1
             return known
         }
         guard let peer = malloc(MemoryLayout<Peer>.size)?.bindMemory(to: Peer.self, capacity: 1) else { return nil }
-        peer.initialize(to: Peer(credentials: credentials))
+        peer.initialize(to: Peer(sender: sender))
         peer.link(into: &Peer.first)
         return peer
     }
@@ -140,7 +129,7 @@ extension PeerPointer {
 extension ConnectionPointer {
     /// Sets whether this connection waits for memory, and whether it polls for it. The caller holds the port's mutex.
     private func setMemoryWait(_ wait: Connection.Conditions) {
-        IncomingBody.countWaiting((wait.isEmpty ? 0 : 1) - (has(.waitsForMemory) ? 1 : 0))
+        IncomingBody.waiting.wrappingAdd((wait.isEmpty ? 0 : 1) - (has(.waitsForMemory) ? 1 : 0), ordering: .relaxed)
         set(.polling, to: wait)
     }
 
@@ -193,15 +182,13 @@ extension ConnectionPointer {
         if hasMemory { endWaitForMemory() }
         return has(.waitsForMemory) ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, began) : nil
     }
-
-    /// Exempts the connection's payload from the limit, if it waits for memory and no other payload is exempt. Any thread; call without a
-    /// lock held.
-    fileprivate func takeExemption() {
-        if locked({ has(.waitsForMemory) && pointee.incoming.takeExemption() }) { endWaitForMemory() }
-    }
 }
 
 extension MessagePortPointer {
+    /// Checks again from which clients requests may be read, because the port's capacity has changed. Any thread that has a loop; call
+    /// without a lock held.
+    func noteCapacity() { walkConnections { $0.countUnanswered(0, bytes: 0) } }
+
     /// When `pollForMemory` last did its work. Any thread.
     private static let lastPoll = Atomic<UInt64>(0)
 
@@ -228,7 +215,10 @@ extension MessagePortPointer {
                 first = connection
             }
         }
-        if isExemptionFree { first?.takeExemption() }
-        first?.release()
+        guard let first else { return }
+        if isExemptionFree && first.locked({ first.has(.waitsForMemory) && first.pointee.incoming.takeExemption() }) {
+            first.endWaitForMemory()
+        }
+        first.release()
     }
 }

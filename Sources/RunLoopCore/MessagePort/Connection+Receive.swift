@@ -137,7 +137,7 @@ extension ConnectionPointer {
             pointee.mutex.unlock()
             if passed >= 0 {
                 // Either a descriptor that the peer must not send, or the file of a ring, which has been mapped.
-                if progress == .violation { PacketSocket.closeApart(passed, from: sender) } else { Descriptor.close(passed) }
+                if progress == .violation { PacketSocket.closeApart(passed, from: pointee.sender) } else { Descriptor.close(passed) }
             }
             if progress != .part || reception.budget <= 0 { return progress }
             let frame = reception.packet.frame
@@ -152,7 +152,7 @@ extension ConnectionPointer {
     private func takeNext(_ buffer: UnsafeMutableRawPointer, _ passed: inout Int32, _ reception: inout Reception) -> Progress {
         var room: UnsafeMutableRawBufferPointer?
         var size = Frame.headSize
-        let sender = pointee.acceptsDescriptors ? self.sender : nil
+        let sender = pointee.acceptsDescriptors ? pointee.sender : nil
         if let sender, PacketSocket.isClosing(from: sender) { return .violation }
         if pointee.incoming.isUnderWay {
             if has(.waitsForMemory) || !pointee.incoming.makeRoom() { return .full }
@@ -194,10 +194,6 @@ extension ConnectionPointer {
         if !pointee.isOpen || has(.isFull) { return false }
         return isAhead ? pointee.ahead.hasRoom() : !has(.hasAhead) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
-
-    /// The number that stands for the peer in `PacketSocket`, as the sender of descriptors. As in `PeerPointer.join`, all processes of another
-    /// user are one peer.
-    private var sender: UInt64 { pointee.credentials.sender(asUser: pointee.credentials.user != pointee.port.pointee.user) }
 
     /// What this end of the connection may receive, for `Frame.parse`. The caller holds the mutex.
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }

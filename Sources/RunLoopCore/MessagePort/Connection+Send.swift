@@ -38,22 +38,17 @@ extension ConnectionPointer {
     /// Sends a request within the process, as an entry of the local port's queue: the data object itself, or a copy if the data could
     /// change.
     private func enqueue(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
-        var result = RequestResult.transportError
-        guard let data = data.map({ $0.lastingCopy() }) ?? DataPointer.create(nil, count: 0) else { return .transportError }
-        guard let request = RequestPointer.make(frame, data, from: self) else {
-            data.release()
+        let lasting = data.map { $0.lastingCopy() } ?? DataPointer.create(nil, count: 0)
+        guard let lasting, let request = RequestPointer.make(frame, lasting, from: self) else {
+            lasting?.release()
             return .transportError
         }
-        switch pointee.port.queue.put(QueuedMessage(UnsafeMutableRawPointer(request)), until: deadline) {
-        case .queued, .queuedNeedsSignal: return .success
-        case .full: result = .sendTimeout
-        case .closed: result = .isInvalid
-        case .outOfMemory: break
-        }
+        let result = pointee.port.queue.put(QueuedMessage(UnsafeMutableRawPointer(request)), until: deadline)
+        if result == .queued || result == .queuedNeedsSignal { return .success }
         // Its sender gets the result instead of a reply.
         request.pointee.answered.store(1, ordering: .relaxed)
         _ = request.release()
-        return result
+        return result == .full ? .sendTimeout : result == .closed ? .isInvalid : .transportError
     }
 
     // MARK: packets
@@ -108,32 +103,31 @@ extension ConnectionPointer {
         if !outgoing.isUnderWay {
             let isInline = outgoing.frame.payloadLocation == .inline
             let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil)
-            if sent == .done { noteSent(outgoing.frame) }
-            if sent != .done || outgoing.frame.payloadLocation != .pieces { return sent }
+            if sent != .done { return sent }
+            budget -= Frame.headSize
+            noteSent(outgoing.frame)
+            if outgoing.frame.payloadLocation != .pieces { return .done }
             outgoing.sent = 0
             // So that the threads at both ends take turns less often.
             PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer)
         }
         guard let data else { return .failed }
+        var limit = Frame.pieceLimit
         while outgoing.sent < outgoing.frame.length {
             if budget <= 0 { return .full }
-            var count = Swift.min(Frame.pieceLimit, outgoing.frame.length - outgoing.sent)
-            var sent = sendPieceLocked(data.bytes + outgoing.sent, count)
-            // The socket buffer may have room while the kernel has no block of memory that is large enough. Try a smaller piece.
-            if sent == .full {
-                count = Swift.min(Frame.inlineLimit / 2, count)
-                sent = sendPieceLocked(data.bytes + outgoing.sent, count)
+            let count = Swift.min(limit, outgoing.frame.length - outgoing.sent)
+            let sent = sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), data.bytes + outgoing.sent)
+            if sent == .full && limit == Frame.pieceLimit {
+                // The socket buffer may have room while the kernel has no block of memory that is large enough. Try a smaller piece.
+                limit = Frame.inlineLimit / 2
+                continue
             }
             if sent != .done { return sent }
             outgoing.sent += count
             budget -= count
+            limit = Frame.pieceLimit
         }
         return .done
-    }
-
-    /// Sends one piece. The caller holds the mutex.
-    private func sendPieceLocked(_ bytes: UnsafePointer<UInt8>, _ count: Int) -> PacketSocket.Sent {
-        sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), bytes)
     }
 
     /// Sends one packet: the head of the frame, and then the payload, unless `bytes` is nil. Passes the descriptor `file` along unless it is

@@ -32,6 +32,8 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     let remote: MessagePortPointer?
     /// The process, user and group at the other end, as the kernel reports them; those of this process for `listener` and `inProcess`.
     let credentials: PacketSocket.Credentials
+    /// The number that stands for the peer, in `PacketSocket` as the sender of descriptors: all processes of another user are one peer.
+    let sender: UInt64
     let created = Clock.now
     let mutex = Mutex()
     // Guarded by `mutex`.
@@ -80,15 +82,17 @@ extension ConnectionPointer {
         let hasPeer = role == .server || role == .client
         let peer = hasPeer ? try? PacketSocket.credentials(fd) : PacketSocket.own
         var sharing: PeerPointer?
-        if role == .server, let peer { sharing = .join(peer, user: port.pointee.user) }
-        guard let peer, role != .server || sharing != nil, let memory = malloc(MemoryLayout<Connection>.size) else {
+        let sender = peer.map { $0.sender(asUser: $0.user != port.pointee.user) }
+        if role == .server, let sender { sharing = .join(sender) }
+        guard let peer, let sender, role != .server || sharing != nil, let memory = malloc(MemoryLayout<Connection>.size) else {
             sharing?.leave()
             if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
         let connection = memory.bindMemory(to: Connection.self, capacity: 1)
         connection.initialize(
-            to: Connection(role: role, port: port, remote: remote, credentials: peer, fd: fd, incoming: IncomingBody(sharing)))
+            to: Connection(
+                role: role, port: port, remote: remote, credentials: peer, sender: sender, fd: fd, incoming: IncomingBody(sharing)))
         port.base.retainInternal()
         remote?.base.retainInternal()
         if role != .inProcess {
@@ -131,8 +135,6 @@ extension ConnectionPointer {
             _ = unlink(from: &port.pointee.connections)
         }
         pointee.sendQueue.removeAll()
-        pointee.ahead.removeAll()
-        pointee.incoming.reset()
         pointee.incoming.peer?.leave()
         pointee.ring.close()
         deinitialize(count: 1)
@@ -194,9 +196,7 @@ extension ConnectionPointer {
         let changed = conditions.intersection(some).symmetricDifference(now)
         pointee.conditionBits.bitwiseXor(changed.rawValue, ordering: .acquiringAndReleasing)
     }
-}
 
-extension ConnectionPointer {
     /// Whether the socket has something to receive. A system call. Any thread.
     var isPacketHere: Bool { !Descriptor.poll(pointee.fd, for: .readable).isEmpty }
 
@@ -206,18 +206,16 @@ extension ConnectionPointer {
 
 // The source that watches the socket. It exists until the connection is closed.
 
-extension Connection {
-    /// The `SourceDetail` that all connections' sources share, as an address; 0 until the first use. Any thread.
-    fileprivate static let sourceDetail = Atomic<UInt>(0)
-}
-
 extension ConnectionPointer {
+    /// The `SourceDetail` that all connections' sources share, as an address; 0 until the first use. Any thread.
+    private static let sourceDetail = Atomic<UInt>(0)
+
     /// Creates the source, which retains the connection and is in no loop. Returns nil if out of memory, or if the thread cannot have a
     /// loop.
     func makeSource() -> SourcePointer? {
         guard let loop = Registry.current,
             let detail = SourceDetailPointer.shared(
-                Connection.sourceDetail,
+                Self.sourceDetail,
                 SourceDetail(release: { ConnectionPointer($0).release() })),
             let source = SourcePointer.create(
                 loop.threadContext, order: 0, info: UnsafeMutableRawPointer(self),

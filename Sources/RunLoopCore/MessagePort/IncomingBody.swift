@@ -33,10 +33,9 @@ struct IncomingBody: ~Copyable {
     /// Whether a payload is under way.
     var isUnderWay: Bool { frame != nil }
 
-    /// Begins a payload.
+    /// Begins a payload. None may be under way.
     @inline(never)
     mutating func begin(_ frame: Frame) {
-        reset()
         self.frame = frame
         began = Peer.nextTurn
         isSkipped = false
@@ -121,10 +120,7 @@ extension IncomingBody {
     /// Whether no payload is exempt. Any thread.
     static var isExemptionFree: Bool { !isExemptionTaken.load(ordering: .relaxed) }
     /// How many connections wait for memory. Any thread.
-    private static let waiting = Atomic<Int>(0)
-
-    /// Adds `more`, which may be negative, to the number of connections that wait for memory. Any thread.
-    static func countWaiting(_ more: Int) { waiting.wrappingAdd(more, ordering: .relaxed) }
+    static let waiting = Atomic<Int>(0)
 
     /// Reserves memory for `size` bytes in all. If that exceeds the peer's share at present, takes the exemption instead. Returns false if
     /// another payload has the exemption, or if other connections are already waiting for memory.

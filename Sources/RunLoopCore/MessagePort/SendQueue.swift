@@ -94,30 +94,20 @@ extension ConnectionPointer {
     /// call without the mutex held. May call user code if the connection ends.
     func finishSending(_ ticket: UInt32, until deadline: Instant) -> RequestResult {
         let limit = Swift.max(deadline, Clock.now.advanced(by: PortLimits.graceForPieces))
+        var isOverdue = false
         while true {
-            guard let isSent = hasSent(ticket) else { return .isInvalid }
-            if isSent { return .success }
-            if !waitForRoom(until: limit) && abandon(ticket) { return .sendTimeout }
+            let result = locked { () -> RequestResult? in
+                if !pointee.isOpen || pointee.sendQueue.isGone { return .isInvalid }
+                if pointee.sendQueue.ticket != ticket { return .success }
+                if !isOverdue { return nil }
+                pointee.sendQueue.removeAll()
+                enqueueAbandonedLocked()
+                return .sendTimeout
+            }
+            if result == .sendTimeout { _ = flush() }
+            if let result { return result }
+            isOverdue = !waitForRoom(until: limit)
         }
-    }
-
-    /// Whether the frame with this ticket has left the queue; nil if the connection is closed or the peer is gone. Any thread; call without
-    /// the mutex held.
-    private func hasSent(_ ticket: UInt32) -> Bool? {
-        locked { pointee.isOpen && !pointee.sendQueue.isGone ? pointee.sendQueue.ticket != ticket : nil }
-    }
-
-    /// Client: removes the frame with this ticket from the queue, because its time is up. Returns false if it has just been sent. Any
-    /// thread; call without the mutex held.
-    private func abandon(_ ticket: UInt32) -> Bool {
-        let wasThere = locked { () -> Bool in
-            if pointee.sendQueue.ticket != ticket { return false }
-            pointee.sendQueue.removeAll()
-            enqueueAbandonedLocked()
-            return true
-        }
-        if wasThere { _ = flush() }
-        return wasThere
     }
 
     /// Sends what is queued, because the socket has room. Returns false if nothing could be sent. Any thread; call without the mutex held.
@@ -128,16 +118,14 @@ extension ConnectionPointer {
         var isStuck = false
         locked {
             var sent = 0
-            var before = -1
             var budget = PortLimits.bytesPerTurn
             while pointee.isOpen, outcome == .done, sent < pointee.sendQueue.frames.count {
-                before = pointee.sendQueue.frames[sent].sent
                 outcome = sendLocked(&pointee.sendQueue.frames[sent], &budget)
                 if outcome == .done { sent += 1 }
             }
             // A client's request stays queued: there may be memory again before its time is up.
             if outcome == .failed && pointee.role == .client { outcome = .full }
-            isStuck = outcome == .full && sent == 0 && pointee.sendQueue.frames[0].sent == before
+            isStuck = outcome == .full && budget == PortLimits.bytesPerTurn
             pointee.sendQueue.removeFirst(sent)
             // What the peer sent before it went away is still to be read.
             if outcome == .gone {

@@ -105,7 +105,8 @@ extension IncomingBody {
     /// The connections of a process share its limit; a later process with the same ID starts anew. Processes of another user count as one.
     @Test func connectionsOfAPeerShareItsLimits() {
         func join(_ process: Int32, _ user: UInt32) -> PeerPointer {
-            PeerPointer.join(PacketSocket.Credentials(process: process, user: user, group: 0), user: 7).unsafelyUnwrapped
+            let credentials = PacketSocket.Credentials(process: process, user: user, group: 0)
+            return PeerPointer.join(credentials.sender(asUser: user != 7)).unsafelyUnwrapped
         }
         let first = join(-5, 7)
         let other = join(-6, 7)
