@@ -127,46 +127,32 @@ extension PeerPointer {
 // piece, that connection stays readable whatever its client does.
 
 extension ConnectionPointer {
-    /// Sets whether this connection waits for memory, and whether it polls for it. The caller holds the port's mutex.
-    private func setMemoryWait(_ wait: Connection.Conditions) {
-        IncomingBody.waiting.wrappingAdd((wait.isEmpty ? 0 : 1) - (has(.waitsForMemory) ? 1 : 0), ordering: .relaxed)
-        set(.polling, to: wait)
-    }
-
-    /// Server: makes the connection wait for memory, if its client has sent a piece, until a check finds memory for it. Any thread; call
-    /// without a lock held.
+    /// Server: makes the connection wait for memory, if its client has sent a piece, until a check finds memory for it; or ends that, because
+    /// there is some or the connection is closed. If no connection of the port polls then, the one that has been connected longest of those
+    /// that wait does. Any thread; call without a lock held.
     @inline(never)
-    func waitForMemory() {
+    func setWaitsForMemory(_ waits: Bool) {
         let port = pointee.port
+        var poller: ConnectionPointer?
         port.locked {
-            locked {
-                if !pointee.isOpen || !isPacketHere { return }
-                port.pointee.memoryPoller = port.pointee.memoryPoller ?? self
-                setMemoryWait(port.pointee.memoryPoller == self ? .polling : .waitsForMemory)
+            let isDue = waits ? locked({ pointee.isOpen && isPacketHere }) : has(.waitsForMemory)
+            if !isDue { return }
+            IncomingBody.waiting.wrappingAdd((waits ? 1 : 0) - (has(.waitsForMemory) ? 1 : 0), ordering: .relaxed)
+            set(.waitsForMemory, to: waits ? .waitsForMemory : [])
+            if !waits && has(.pollsForMemory) {
+                set(.pollsForMemory, to: [])
+                port.pointee.memoryPoller = nil
             }
+            if port.pointee.memoryPoller != nil { return }
+            port.pointee.connections?.forEach { if $0.has(.waitsForMemory) { poller = $0 } }
+            port.pointee.memoryPoller = poller
+            poller?.set(.pollsForMemory, to: .pollsForMemory)
+            poller?.retain()
         }
         updateInterest()
-        MessagePortPointer.pollForMemory()
-    }
-
-    /// Ends the wait for memory, because there is some or the connection is closed. If this connection was the one that polls, the one that
-    /// has been connected longest of those that wait polls instead. Any thread; call without a lock held.
-    @inline(never)
-    func endWaitForMemory() {
-        let port = pointee.port
-        port.pointee.mutex.lock()
-        setMemoryWait([])
-        var next: ConnectionPointer?
-        if port.pointee.memoryPoller == self {
-            port.pointee.connections?.forEach { if $0.has(.waitsForMemory) { next = $0 } }
-            port.pointee.memoryPoller = next
-            next?.setMemoryWait(.polling)
-            next?.retain()
-        }
-        port.pointee.mutex.unlock()
-        updateInterest()
-        next?.updateInterest()
-        next?.release()
+        poller?.updateInterest()
+        poller?.release()
+        if waits { MessagePortPointer.pollForMemory() }
     }
 
     /// Called by `pollForMemory` for each connection, while some connection waits for memory. Drops the payload of this one if it is too
@@ -179,7 +165,7 @@ extension ConnectionPointer {
             began = pointee.incoming.began
             return has(.waitsForMemory) && pointee.incoming.makeRoom()
         }
-        if hasMemory { endWaitForMemory() }
+        if hasMemory { setWaitsForMemory(false) }
         return has(.waitsForMemory) ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, began) : nil
     }
 }
@@ -217,7 +203,7 @@ extension MessagePortPointer {
         }
         guard let first else { return }
         if isExemptionFree && first.locked({ first.has(.waitsForMemory) && first.pointee.incoming.takeExemption() }) {
-            first.endWaitForMemory()
+            first.setWaitsForMemory(false)
         }
         first.release()
     }

@@ -15,7 +15,7 @@ extension ConnectionPointer {
         let ready = Events(rawValue: ready)
         if ready.contains(.writable) && !flush() { return .retryLater }
         if ready.contains(.onlyHangUp) { noteHangUp() }
-        if !ready.contains(.readable) && !mayDeliverAhead { return .unwanted }
+        if !ready.contains(.readable) && !has(.hasAhead) { return .unwanted }
         return switch pointee.role {
         case .listener: accept()
         case .server: receiveRequests(on: loop)
@@ -203,7 +203,7 @@ extension ConnectionPointer {
     @inline(never)
     private func end(_ progress: Progress) -> Bool {
         if progress == .closed { handlePeerClosed() }
-        if progress == .full { waitForMemory() }
+        if progress == .full { setWaitsForMemory(true) }
         if progress == .violation { disconnect(because: "was disconnected because it sent an invalid packet") }
         return false
     }

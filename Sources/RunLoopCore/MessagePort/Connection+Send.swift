@@ -76,7 +76,7 @@ extension ConnectionPointer {
             let sent = sendFirstLocked(&outgoing)
             if sent == .done || sent == .gone || !outgoing.isUnderWay { return sent }
             if sent == .failed || !enqueueLocked(outgoing) {
-                enqueueAbandonedLocked()
+                abandonLocked()
                 return .failed
             }
             ticket = pointee.sendQueue.ticket

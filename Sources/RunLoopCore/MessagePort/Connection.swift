@@ -39,9 +39,8 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     // Guarded by `mutex`.
     /// The socket. -1 if there is none, and in the child of a fork().
     var fd: Int32
+    /// Cleared once, by `shutDown`.
     var isOpen = true
-    /// Set once, by `shutDown`. A connection that was open at a fork() is neither open nor closed in the child, until that shuts it down.
-    var isClosed = false
     /// Whether descriptors may arrive with packets: at a client that expects a ring, and at every socket on Linux before 6.16.
     var acceptsDescriptors = PacketSocket.cannotRefuseDescriptors
     /// Server: the client has sent its hello, with the name of the port that it wants.
@@ -81,9 +80,8 @@ extension ConnectionPointer {
     ) -> ConnectionPointer? {
         let hasPeer = role == .server || role == .client
         let peer = hasPeer ? try? PacketSocket.credentials(fd) : PacketSocket.own
-        var sharing: PeerPointer?
         let sender = peer.map { $0.sender(asUser: $0.user != port.pointee.user) }
-        if role == .server, let sender { sharing = .join(sender) }
+        let sharing = role == .server ? sender.flatMap { PeerPointer.join($0) } : nil
         guard let peer, let sender, role != .server || sharing != nil, let memory = malloc(MemoryLayout<Connection>.size) else {
             sharing?.leave()
             if fd >= 0 { PacketSocket.close(fd) }
@@ -163,7 +161,6 @@ extension Connection {
         static let waitsForMemory = Conditions(rawValue: 16)
         /// `waitsForMemory`, and of the waiting connections of its port this is the one that polls for memory.
         static let pollsForMemory = Conditions(rawValue: 32)
-        static let polling: Conditions = [.waitsForMemory, .pollsForMemory]
 
         /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
         /// also reads replies, since a server that waits for room for a reply reads no requests. A server with packets in `ahead` also
@@ -249,8 +246,7 @@ extension ConnectionPointer {
                 // From here on, a client that puts an entry into the ring also sends a doorbell. That fails, so the client notices the end.
                 if pointee.ring.isOpen { pointee.ring.requestDoorbell() }
             }
-            isFirst = !pointee.isClosed
-            pointee.isClosed = true
+            isFirst = pointee.isOpen
             pointee.isOpen = false
             pointee.ahead.removeAll()
             pointee.incoming.reset()
@@ -259,7 +255,7 @@ extension ConnectionPointer {
         }
         if pointee.role == .server {
             SilentClients.remove(self)
-            endWaitForMemory()
+            setWaitsForMemory(false)
         }
         guard let source else { return isFirst }
         RunLoopPointer.invalidate(source)
@@ -270,7 +266,6 @@ extension ConnectionPointer {
     /// In the child of a fork(): closes the descriptor and cancels the invalidation callbacks of requests. Does not shut the socket down,
     /// which the parent's peer would notice.
     func resetInChild() {
-        pointee.isOpen = false
         if pointee.fd >= 0 { Descriptor.close(pointee.fd) }
         pointee.fd = -1
         while let request = pointee.requestsWithInvalidation { request.cancelInvalidation() }

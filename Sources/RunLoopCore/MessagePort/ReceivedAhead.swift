@@ -86,9 +86,6 @@ struct ReceivedAhead: ~Copyable {
 }
 
 extension ConnectionPointer {
-    /// Whether there are packets to deliver, and neither a queued reply nor too many unanswered requests prevent that. Any thread.
-    var mayDeliverAhead: Bool { conditions.intersection([.hasAhead, .hasBacklog, .isFull]) == .hasAhead }
-
     /// Keeps what was received ahead for the loop. Under the mutex under which it was received, since otherwise another thread could
     /// receive the next packet and keep or deliver that one first. The caller holds the mutex.
     @inline(never)
@@ -120,11 +117,8 @@ extension ConnectionPointer {
     /// thread that has a loop; call without a lock held. Calls user code only if it closes the connection for lack of memory to send a
     /// queued frame.
     fileprivate func receiveAhead(_ threadContext: ThreadContextPointer) {
-        if pointee.role == .inProcess { return }
-        if pointee.role == .listener {
-            _ = accept()
-            return
-        }
+        if pointee.role == .listener { _ = accept() }
+        if pointee.role != .server { return }
         if has(.hasBacklog) { _ = flush() }
         var reception = Reception(threadContext: threadContext, isAhead: true)
         var progress = Progress.complete
@@ -133,7 +127,7 @@ extension ConnectionPointer {
             reception.budget -= 4096
             if progress == .complete && reception.packet.frame.kind == .hello { SilentClients.remove(self) }
         }
-        if progress == .full { waitForMemory() }
+        if progress == .full { setWaitsForMemory(true) }
         updateInterest()
     }
 }

@@ -57,18 +57,20 @@ extension ConnectionPointer {
     @inline(never)
     func enqueueLocked(_ outgoing: SendQueue.OutgoingFrame) -> Bool {
         var waiting = outgoing
+        if !pointee.sendQueue.reserve() { return false }
         waiting.data = outgoing.data?.lastingCopy()
-        if (waiting.data == nil) != (outgoing.data == nil) { return false }
-        if !pointee.sendQueue.frames.append(waiting) {
-            waiting.data?.release()
-            return false
-        }
+        if waiting.data == nil && outgoing.data != nil { return false }
+        _ = pointee.sendQueue.frames.append(waiting)
         set(.hasBacklog, to: .hasBacklog)
         return true
     }
 
-    /// Client: queues the notice that the rest of a payload will not follow. There must be room in the queue. The caller holds the mutex.
-    func enqueueAbandonedLocked() { _ = enqueueLocked(SendQueue.OutgoingFrame(Frame(kind: .abandoned), nil)) }
+    /// Client: replaces what is left of a request by the notice that it will not follow. There must be room in the queue. The caller holds the
+    /// mutex.
+    func abandonLocked() {
+        pointee.sendQueue.removeAll()
+        _ = enqueueLocked(SendQueue.OutgoingFrame(Frame(kind: .abandoned), nil))
+    }
 
     /// Client: waits until there may be room for a request. Returns false at the deadline. Meanwhile sends what is queued; receives
     /// replies, since a server that has no room for a reply reads no requests; and receives requests for ports of the thread's own loop,
@@ -100,8 +102,7 @@ extension ConnectionPointer {
                 if !pointee.isOpen || pointee.sendQueue.isGone { return .isInvalid }
                 if pointee.sendQueue.ticket != ticket { return .success }
                 if !isOverdue { return nil }
-                pointee.sendQueue.removeAll()
-                enqueueAbandonedLocked()
+                abandonLocked()
                 return .sendTimeout
             }
             if result == .sendTimeout { _ = flush() }
