@@ -79,31 +79,24 @@ struct Frame: BitwiseCopyable {
         let frame = Frame(
             kind: kind, payloadLocation: payloadLocation, id: head.4, messageID: head.5, length: Int(head.6),
             deadline: Instant(nanoseconds: head.7))
-        return frame.hasValidLength(size, hasFile) && frame.isAllowed(receiver) ? frame : nil
+        let isWhole = size == headSize + (payloadLocation == .inline ? frame.length : 0) && hasFile == (payloadLocation == .file)
+        return isWhole && frame.isAllowed(receiver) ? frame : nil
     }
 
-    /// Whether the length is consistent with the size of the packet and the location of the payload.
-    @inline(__always)
-    private func hasValidLength(_ size: Int, _ hasFile: Bool) -> Bool {
-        switch payloadLocation {
-        case .absent: length == 0 && size == Self.headSize && !hasFile
-        case .inline: length <= (kind == .piece ? Self.pieceLimit : Self.inlineLimit) && size == Self.headSize + length && !hasFile
-        case .pieces: length > Self.inlineLimit && size == Self.headSize && !hasFile
-        case .file: size == Self.headSize && hasFile
-        }
-    }
-
-    /// Whether a frame of this kind, with this payload location and id, may be sent to `receiver`.
+    /// Whether a frame of this kind, with this payload and id, may be sent to `receiver`.
     @inline(__always)
     private func isAllowed(_ receiver: Receiver) -> Bool {
-        switch kind {
-        case .request: receiver == .server && (payloadLocation == .inline || payloadLocation == .pieces)
-        case .reply: receiver == .client && id != 0 && payloadLocation != .file
-        case .hello: receiver == .newServer && payloadLocation == .inline && length > 0 && length <= Self.nameLimit && id == 0
+        let isEmpty = payloadLocation == .absent && length == 0
+        let isInline = payloadLocation == .inline
+        let isBody = isInline && length <= Self.inlineLimit || payloadLocation == .pieces && length > Self.inlineLimit
+        return switch kind {
+        case .request: receiver == .server && isBody
+        case .reply: receiver == .client && id != 0 && (isBody || isEmpty)
+        case .hello: receiver == .newServer && isInline && length > 0 && length <= Self.nameLimit && id == 0
         case .ring where receiver == .client: payloadLocation == .file && length == Ring.size && id == 0
-        case .ring, .doorbell, .abandoned: receiver == .server && payloadLocation == .absent && id == 0
-        case .piece: receiver != .newServer && payloadLocation == .inline && length > 0 && id == 0
-        case .dropped: receiver == .client && id != 0 && payloadLocation == .absent
+        case .ring, .doorbell, .abandoned: receiver == .server && isEmpty && id == 0
+        case .piece: receiver != .newServer && isInline && length > 0 && length <= Self.pieceLimit && id == 0
+        case .dropped: receiver == .client && id != 0 && isEmpty
         }
     }
 }
