@@ -199,11 +199,9 @@ extension ConnectionPointer {
 
     /// Whether the peer is still connected. A system call if it is another process. The caller holds the mutex.
     var isConnected: Bool { pointee.isOpen && (pointee.fd < 0 || Descriptor.poll(pointee.fd, for: []).isEmpty) }
-}
 
-// The source that watches the socket. It exists until the connection is closed.
+    // MARK: the source that watches the socket, which exists until the connection is closed
 
-extension ConnectionPointer {
     /// The `SourceDetail` that all connections' sources share, as an address; 0 until the first use. Any thread.
     private static let sourceDetail = Atomic<UInt>(0)
 
