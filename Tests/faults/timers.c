@@ -24,7 +24,7 @@ static bool must_fail(void)
 
 #include "failing-memory.h"
 
-enum { most = 1200 };
+enum { most = 2100 };
 
 static struct timer {
     RLRunLoopTimerRef timer;
@@ -33,6 +33,7 @@ static struct timer {
 } timers[most];
 static int timer_count;
 static long arrivals, waiting;
+static RLStringRef mode, far_modes[3]; /* each mode has its own queue; timers are added to `mode` */
 
 static bool precedes(const struct timer *left, const struct timer *right)
 {
@@ -71,8 +72,8 @@ static void add(RLAbsoluteTime date)
     new->date = date;
     timer_count++;
     errno = 0;
-    RLRunLoopAddTimer(RLRunLoopGetCurrent(), new->timer, kRLRunLoopDefaultMode);
-    if (!RLRunLoopContainsTimer(RLRunLoopGetCurrent(), new->timer, kRLRunLoopDefaultMode)) {
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), new->timer, mode);
+    if (!RLRunLoopContainsTimer(RLRunLoopGetCurrent(), new->timer, mode)) {
         CHECK(errno == ENOMEM && failures > 0);
         return;
     }
@@ -110,6 +111,26 @@ static long far(RLAbsoluteTime now)
     return count;
 }
 
+/* Adds so many far timers that their bucket grows: with dates that are spread, all equal, or due; and then timers between
+   or behind them. Whatever fails, the loop knows the earliest one. */
+static void add_far(int kind)
+{
+    RLAbsoluteTime now = RLAbsoluteTimeGetCurrent(), hour = now + 3600, first = hour + 1000;
+    int begin = timer_count;
+    mode = far_modes[kind];
+    for (int i = 0; i < 300; i++)
+        add(i >= 256 ? hour + 128 + kind : kind == 0 ? hour + (i * 7919) % 256 : kind == 1 ? hour : now - 1 - i);
+    for (int i = begin; i < timer_count; i++)
+        if (timers[i].arrival != 0 && timers[i].date < first)
+            first = timers[i].date;
+    RLAbsoluteTime next = RLRunLoopGetNextTimerFireDate(RLRunLoopGetCurrent(), mode);
+    CHECK(first > hour + 500 ? next == 0 : next > first - 0.001 && next < first + 0.001);
+    for (int i = begin; i < timer_count; i++) {
+        leave(&timers[i]);
+        RLRunLoopTimerInvalidate(timers[i].timer);
+    }
+}
+
 static void scenario(void)
 {
     RLAbsoluteTime now = RLAbsoluteTimeGetCurrent() - 1, hour = now + 3600;
@@ -145,6 +166,8 @@ static void scenario(void)
     for (int i = 0; i < timer_count; i++)
         move(&timers[i], i % 5 == 0 ? now : now - (i * 31) % 97);
     run_until(0);
+    for (int kind = 0; kind < 3; kind++)
+        add_far(kind);
 }
 
 /* Returns the exit status: 0 an allocation failed and all was well, 4 none failed; otherwise something did not work. */
@@ -153,6 +176,10 @@ static int attempt(long n)
     alarm(60);
     RLSetErrorHandler(no_mistake, NULL);
     CHECK(RLRunLoopGetCurrent() != NULL);
+    mode = kRLRunLoopDefaultMode;
+    far_modes[0] = RLSTR("spread");
+    far_modes[1] = RLSTR("equal");
+    far_modes[2] = RLSTR("due");
     fail_at = n;
     armed = true;
     scenario();
@@ -161,6 +188,7 @@ static int attempt(long n)
     for (int i = 0; i < timer_count; i++)
         RLRelease(timers[i].timer);
     /* With memory again. */
+    mode = kRLRunLoopDefaultMode;
     timer_count = 0;
     for (int i = 0; i < 200; i++)
         add(i % 10);

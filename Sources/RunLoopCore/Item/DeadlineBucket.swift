@@ -2,11 +2,11 @@ import CLinux
 
 /// A bucket of a `DeadlineQueue`: timers with deadlines from `minimum` on, in no order. It has an array of slots, and a bitmap of those
 /// that are taken. A timer is stored in a free slot, and is removed by clearing its bit. So cancelling one of a million timers touches that
-/// timer and the bitmap, which stays in the processor's cache, but neither the slot nor another timer.
+/// timer and, sooner or later, the bitmap, which stays in the processor's cache, but neither the slot nor another timer.
 ///
-/// Until there are 64 of them, the slots of removed timers are only noted in a list; then their bits are cleared. Which bit to clear is not
-/// known before the timer has been fetched from memory. A processor executes hardly anything beyond a store whose address it does not know
-/// yet, so it would not fetch the timer that is cancelled next. The end of the list is always known.
+/// The bits are cleared later: the slots of removed timers are noted in a list, until that is full or the bitmap is needed. Which bit to clear
+/// is not known before the timer has been fetched from memory. A processor executes hardly anything beyond a store whose address it does
+/// not know yet, so it would not fetch the timer that is cancelled next. The end of the list is always known.
 ///
 /// Free slots are found by walking through the bitmap, 64 slots at a time. At the end of the bitmap, the walk starts over if more than a
 /// quarter of the slots are free; otherwise the bucket grows.
@@ -25,7 +25,7 @@ struct DeadlineBucket: BitwiseCopyable {
     /// The free slots that the walk has found: a bit for each of the 64 slots from `group` on.
     fileprivate var found: UInt64 = 0
     fileprivate var group = 0
-    /// A bit for each slot, set if a timer is in it, or if the slot is in `found`.
+    /// A bit for each slot, set if a timer is in it, or if the slot is in `found` or `removed`.
     fileprivate var taken: UnsafeMutablePointer<UInt64>?
     /// The slots of removed timers whose bits are still set: a list that follows `taken` in the same memory, with room for `mostRemoved`.
     fileprivate var removed: UnsafeMutablePointer<UInt32>?
@@ -35,8 +35,8 @@ struct DeadlineBucket: BitwiseCopyable {
     fileprivate(set) var capacity = 0
     fileprivate var passed = 0
 
-    /// The number of timers in the bucket, found by counting bits: O(number of slots / 64). A stored count would be loaded and stored by
-    /// each cancellation, and the less memory a cancellation touches, the more of them the processor can overlap.
+    /// The number of timers in the bucket, found by counting bits: O(number of slots / 64). It is needed too seldom to be kept up to date by
+    /// each call.
     @inline(never)
     var count: Int {
         guard let taken else { return 0 }

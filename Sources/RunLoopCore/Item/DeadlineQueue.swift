@@ -27,10 +27,11 @@ extension ItemState {
 /// A bucket holds the timers with deadlines from its `minimum` up to that of the next farther bucket, in no order. The timers before the
 /// minimum of the nearest bucket are in exact order: in `near`, a heap, or in `sorted`, an array.
 ///
-/// The nearest bucket is opened only when these two are empty and the first timer is requested. A small bucket is poured into `near`. A
-/// large one is first split into up to 31 smaller ones of equal width or, if all its timers are due, sorted as a whole. If `near` itself
-/// accumulates many timers, they become a bucket. So a timer is moved only when a small part of the time until it is due is left, and again
-/// when a small part of that is left; and the heap stays so small that it fits into the processor's first-level cache.
+/// The nearest bucket is opened only when these two are empty and the first timer is requested, or if there is no memory to put a timer
+/// into a bucket. A small bucket is poured into `near`. A large one is first split into up to 31 smaller ones of equal width or, if all its
+/// timers are due or have the same deadline, sorted as a whole. If `near` itself accumulates many timers, they become a bucket. So a timer
+/// is moved only when a small part of the time until it is due is left, and again when a small part of that is left; and the heap stays so
+/// small that it fits into the processor's first-level cache.
 ///
 /// Invariants:
 /// 1. The minimums descend from `buckets[0]`, which always exists, to the last bucket. The deadlines in a bucket are at least its minimum
@@ -49,8 +50,8 @@ struct DeadlineQueue: ~Copyable {
     /// If `near` has more timers than this, they become a bucket.
     private var nearLimit = 2 * DeadlineBucket.small
     /// The farthest bucket, `buckets[0]` above. Stored in the struct, because nearly all calls use it. Its minimum is 0 at first, and again
-    /// whenever the queue is found empty, so that all timers go there. When it has been opened, the minimum is just behind the sorted timers,
-    /// or `.max` if `near` has its timers.
+    /// whenever the queue is found empty, so that all timers go there. When it has been split, the minimum is where its last part begins;
+    /// when it has been emptied, it is just behind the sorted timers, or `.max` if `near` has its timers.
     private var farthest = DeadlineBucket(minimum: 0)
     /// The other buckets, from `buckets[1]` on; nil until `reserve` has made room for a timer.
     private var nearer: DeadlineBucketPointer?
@@ -119,7 +120,7 @@ struct DeadlineQueue: ~Copyable {
         let entry = DeadlineBucket.Entry(deadline: deadline, position: timer.position)
         for number in 0..<bucketCount where deadline >= bucket(number).pointee.minimum {
             if append(entry, to: number) { return }
-            while bucketCount > number && bucket(number).pointee.minimum <= deadline && deadline < .max { openNearest() }
+            openBuckets(upTo: deadline)
             break
         }
         insertNear(entry)
@@ -204,6 +205,14 @@ struct DeadlineQueue: ~Copyable {
         if farthest.pointee.capacity <= Self.mostKept { return farthest.pointee.minimum = 0 }
         free(farthest.pointee.entries)
         farthest.initialize(to: DeadlineBucket(minimum: 0))
+    }
+
+    /// Opens all buckets in which there may be timers with deadlines up to this one, because there is no memory to put another timer there.
+    private mutating func openBuckets(upTo deadline: UInt64) {
+        let farthest = bucket(0)
+        while bucket(bucketCount - 1).pointee.minimum <= deadline && (bucketCount > 1 || farthest.pointee.count > 0) { openNearest() }
+        // If only the farthest bucket is left, it is empty, so its minimum may be raised.
+        if bucketCount == 1 && farthest.pointee.minimum <= deadline { farthest.pointee.minimum = .max }
     }
 
     /// Opens the nearest bucket: brings its timers into exact order, or splits it.
@@ -302,7 +311,7 @@ struct DeadlineQueue: ~Copyable {
 
     /// Makes room for `count` more timers with deadlines from `minimum` on in the nearest bucket, or in a new one if that has very many.
     /// What counts as very many grows with the number of buckets, so that there are never many buckets. Returns false, with nothing
-    /// changed, if out of memory.
+    /// changed, if there are too many, or if out of memory.
     private mutating func makeNearest(_ minimum: UInt64, for count: Int) -> Bool {
         let needsBucket = bucket(bucketCount - 1).pointee.count > DeadlineBucket.small << min(bucketCount, 30)
         if needsBucket && bucketCount == Self.maximumBuckets { return false }

@@ -31,8 +31,8 @@ struct SortedTimers: BitwiseCopyable {
         guard let scratch = malloc(count &* MemoryLayout<Entry>.stride)?.assumingMemoryBound(to: Entry.self) else { return nil }
         (self.entries, end) = (entries, count)
         Self.sort(entries, count, scratch, byArrival: false)
-        // Timers with equal deadlines keep their order in the bucket. That is the order of arrival, unless slots were reused or dates were
-        // set.
+        // Timers with equal deadlines keep their order in the bucket. That is the order of arrival, unless slots were reused, dates were
+        // set, or the timers came from the heap.
         if !storePositions() {
             Self.sort(entries, count, scratch, byArrival: true)
             Self.sort(entries, count, scratch, byArrival: false)

@@ -249,8 +249,8 @@ extension TimerPointer {
     }
 
     /// Does what `invalidate` does, in the most frequent case: for a simple timer that the calling thread owns, in the default mode only,
-    /// with a far deadline and one client reference. Otherwise returns false without any effect, and `ThreadContextPointer.stepOut` must
-    /// follow. The address may be that of any handle.
+    /// with a far deadline and one client reference. Otherwise, and once in 64 times, returns false without any effect, and
+    /// `ThreadContextPointer.stepOut` must follow. The address may be that of any handle.
     @inline(__always)
     func tryInvalidate() -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), let set = RunLoopPointer(own).pointee.defaultSet,

@@ -11,7 +11,8 @@ enum Memory {
     private static let blocks = Atomic<UInt>(0)
 
     /// Returns memory that is never freed, zeroed if `isZero`, otherwise uninitialized; nil if out of memory. It is aligned to a huge page
-    /// if it is at least that large, otherwise to a cache line. Memory fresh from the kernel is already zero and is not touched. Any thread.
+    /// if it is at least that large, otherwise to a cache line. Memory fresh from the kernel is already zero and, except for the first huge
+    /// page, is not touched. Any thread.
     static func allocate(_ size: Int, isZero: Bool) -> UnsafeMutableRawPointer? {
         let alignment = size < hugePage ? 64 : hugePage
         guard let memory = isZero ? calloc(1, size + alignment) : malloc(size + alignment) else { return nil }
@@ -22,7 +23,7 @@ enum Memory {
         return aligned
     }
 
-    /// How many of the next blocks get small pages.
+    /// For how many of the next blocks no huge pages are requested. (In the mode "always" of the kernel, they get some nevertheless.)
     private static let smallBlocks = Atomic<Int>(0)
 
     /// Asks the kernel for huge pages, without which random access to a million objects misses the TLB at every step, and has it provide the
