@@ -31,7 +31,7 @@ import Testing
         defer { fclose(file) }
         var lines: [String] = []
         var line = [CChar](repeating: 0, count: 512)
-        while fgets(&line, Int32(line.count), file) != nil { lines.append(String(cString: line)) }
+        while let read = fgets(&line, Int32(line.count), file) { lines.append(String(cString: read)) }
         return lines
     }
 }
