@@ -45,7 +45,7 @@ extension ConnectionPointer {
         }
         let result = pointee.port.queue.put(QueuedMessage(UnsafeMutableRawPointer(request)), until: deadline)
         if result == .queued || result == .queuedNeedsSignal { return .success }
-        // Its sender gets the result instead of a reply.
+        // Nothing is sent for an answered request when it is freed: the sender gets the result of this function instead of a reply.
         request.pointee.answered.store(1, ordering: .relaxed)
         _ = request.release()
         return result == .full ? .sendTimeout : result == .closed ? .isInvalid : .transportError
