@@ -43,6 +43,52 @@ START_TEST(a_timer_created_right_after_a_clock_change_uses_the_new_clock)
 }
 END_TEST
 
+static double monotonic_now(void)
+{
+    struct timespec time;
+    syscall(SYS_clock_gettime, CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static double called_after;
+static void note_monotonic_time(UNUSED RLRunLoopTimerRef timer, void *begin)
+{
+    called_after = monotonic_now() - *(double *)begin;
+    RLRunLoopStop(RLRunLoopGetCurrent());
+}
+
+/* By the new clock, the first timer would be due an hour early, or late. A call between the change and the run, for another timer,
+ * must not change that. */
+START_TEST(a_timer_keeps_its_time_when_the_clock_is_set)
+{
+    static const char *const calls[] = {"none", "add", "move"};
+    RLRunLoopRef rl = RLRunLoopGetCurrent();
+    long hours = _i / 3 % 2 ? 1 : -1;
+    const char *call = calls[_i % 3];
+    bool is_moved = _i >= 6;
+    RLAbsoluteTime start = RLAbsoluteTimeGetCurrent();
+    double begin = monotonic_now();
+    RLRunLoopTimerRef timer = make_timer(start + (is_moved ? 5000 : 0.05), 0, note_monotonic_time, &begin);
+    RLRunLoopTimerRef other = make_timer(start + 9000, 0, note_monotonic_time, NULL);
+    RLRunLoopTimerRef last = make_timer(start + 9000, 0, note_monotonic_time, NULL);
+    RLRunLoopAddTimer(rl, other, kRLRunLoopDefaultMode);
+    RLRunLoopAddTimer(rl, timer, kRLRunLoopDefaultMode);
+    if (is_moved)
+        RLRunLoopTimerSetNextFireDate(timer, start + 0.05);
+    wall_set_by += 3600 * hours;
+    start = RLAbsoluteTimeGetCurrent();
+    if (strcmp(call, "add") == 0)
+        RLRunLoopAddTimer(rl, last, kRLRunLoopDefaultMode);
+    if (strcmp(call, "move") == 0)
+        RLRunLoopTimerSetNextFireDate(other, start + 9000);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
+    ck_assert_double_ge(called_after, 0.0499);
+    drop_timer(timer);
+    drop_timer(other);
+    drop_timer(last);
+}
+END_TEST
+
 /* A machine without a clock battery starts in 1970, until it has asked the network for the time. */
 START_TEST(timers_work_when_the_wall_clock_says_1970)
 {
@@ -88,6 +134,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("clock-set");
     TCase *tcase = add_case(suite, "clock", 20);
     tcase_add_test(tcase, a_timer_created_right_after_a_clock_change_uses_the_new_clock);
+    tcase_add_loop_test(tcase, a_timer_keeps_its_time_when_the_clock_is_set, 0, 12);
     tcase_add_test(tcase, timers_work_when_the_wall_clock_says_1970);
     tcase_add_test(tcase, getting_the_current_time_reads_the_precise_clock_once);
     return suite;

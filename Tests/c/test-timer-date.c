@@ -109,6 +109,35 @@ START_TEST(a_due_timer_set_to_the_future_does_not_fire)
 }
 END_TEST
 
+enum { MANY = 300, DUE = 280, MOVED = 278 };
+static RLRunLoopTimerRef many[MANY];
+static int called_by_now;
+
+/* The first call sets another past date of a timer that the pass has not come to. */
+static void check_place(UNUSED RLRunLoopTimerRef timer, void *info)
+{
+    ck_assert_int_eq((int)(intptr_t)info, called_by_now++);
+    if (called_by_now == 1)
+        RLRunLoopTimerSetNextFireDate(many[MOVED], RLAbsoluteTimeGetCurrent() - 200);
+}
+
+/* So many timers are not sorted all at once: the last of them, which are moved after the first have been found, are still unsorted. */
+START_TEST(a_due_timer_set_to_another_past_date_during_a_pass_keeps_its_place)
+{
+    RLAbsoluteTime start = RLAbsoluteTimeGetCurrent() - DUE;
+    for (int i = 0; i < MANY; i++) {
+        many[i] = make_timer(start + i, 0, check_place, (void *)(intptr_t)i);
+        RLRunLoopAddTimer(rl, many[i], kRLRunLoopDefaultMode);
+    }
+    ck_assert(RLRunLoopGetNextTimerFireDate(rl, kRLRunLoopDefaultMode) == start);
+    RLRunLoopTimerSetNextFireDate(many[MOVED], start + MOVED);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0, 0);
+    ck_assert_int_ge(called_by_now, DUE);
+    for (int i = 0; i < MANY; i++)
+        drop_timer(many[i]);
+}
+END_TEST
+
 START_TEST(a_date_set_before_a_timer_is_added_takes_effect)
 {
     struct record record = {0};
@@ -218,6 +247,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_date_set_in_the_callback_of_a_one_shot_timer_does_not_revive_it);
     tcase_add_test(tcase, a_timer_set_to_the_past_fires_in_the_next_pass);
     tcase_add_test(tcase, a_due_timer_set_to_the_future_does_not_fire);
+    tcase_add_test(tcase, a_due_timer_set_to_another_past_date_during_a_pass_keeps_its_place);
     tcase_add_test(tcase, a_date_set_before_a_timer_is_added_takes_effect);
     tcase_add_test(tcase, setting_the_date_of_an_invalid_timer_has_no_effect);
     tcase_add_test(tcase, an_earlier_date_set_by_another_thread_wakes_a_sleeping_loop);

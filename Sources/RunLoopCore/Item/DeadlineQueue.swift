@@ -12,11 +12,6 @@ struct TimerKey: HeapKey {
     }
 }
 
-extension ItemState {
-    /// The index of a queued timer without a detail in the farthest bucket; greater than any index for every other timer.
-    fileprivate var indexInFarthest: UInt64 { distance(from: .queued(at: DeadlineBucket.position(1, 0))) }
-}
-
 /// Timers in exact order, most of which are never examined: nearly all timers are cancelled or moved before they are sorted.
 ///
 ///     near, sorted        buckets, the farthest first
@@ -49,10 +44,10 @@ struct DeadlineQueue: ~Copyable {
     private var sorted = SortedTimers()
     /// If `near` has more timers than this, they become a bucket.
     private var nearLimit = 2 * DeadlineBucket.small
-    /// The farthest bucket, `buckets[0]` above. Stored in the struct, because nearly all calls use it. Its minimum is 0 at first, and again
+    /// The farthest bucket, `buckets[0]` above. Stored in the struct, because nearly all calls use it. The minimum is 0 at first, and again
     /// whenever the queue is found empty, so that all timers go there. When it has been split, the minimum is where its last part begins;
     /// when it has been emptied, it is just behind the sorted timers, or `.max` if `near` has its timers.
-    private var farthest = DeadlineBucket(minimum: 0)
+    private var farthest = FarthestBucket()
     /// The other buckets, from `buckets[1]` on; nil until `reserve` has made room for a timer.
     private var nearer: DeadlineBucketPointer?
     private var bucketCount = 1
@@ -66,7 +61,7 @@ struct DeadlineQueue: ~Copyable {
     init() {}
 
     deinit {
-        free(farthest.entries)
+        free(farthest.bucket.entries)
         for number in 1..<bucketCount { free(nearer.unsafelyUnwrapped[number - 1].entries) }
         free(nearer)
         free(spare)
@@ -84,39 +79,28 @@ struct DeadlineQueue: ~Copyable {
         return total < Int(DeadlineBucket.maximumIndex) && near.reserve(total)
     }
 
-    // MARK: shortcuts that call no function. Each returns nil or false, with nothing changed, if it would have to call one.
+    // MARK: shortcuts
 
-    /// Does what `reserve` and `insert` do for a far deadline. Returns the position, which the caller stores in the timer. O(1).
+    /// Does what `reserve` and `insert` do for a far date, as `FarthestBucket.tryInsert` does.
     @inline(__always)
-    mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> UInt32? {
-        guard near.hasRoom(for: total) else { return nil }
-        let farthest = bucket(0)
-        if deadline < farthest.pointee.minimum || !farthest.hasSlot { return nil }
-        return farthest.put(DeadlineBucket.Entry(deadline: deadline, position: timer.position), number: 1)
+    mutating func tryInsert(_ timer: TimerPointer, at date: Double, _ total: Int) -> UInt32? {
+        near.hasRoom(for: total) ? farthest.tryInsert(timer, at: date) : nil
     }
 
-    /// Does what `remove` does for a timer in the farthest bucket, given its state, which the caller then changes. O(1).
+    /// Does what `remove` does for a far timer, as `FarthestBucket.tryRemove` does.
     @inline(__always)
-    mutating func tryRemove(_ state: ItemState) -> Bool {
-        let index = state.indexInFarthest
-        return index <= DeadlineBucket.maximumIndex && bucket(0).tryRemove(at: UInt32(truncatingIfNeeded: index))
-    }
+    mutating func tryRemove(_ state: ItemState) -> Bool { farthest.tryRemove(state) }
 
-    /// Does what `move` does for a timer that stays in the farthest bucket, given its state. O(1).
+    /// Does what `move` does for a far timer, as `FarthestBucket.tryMove` does.
     @inline(__always)
-    mutating func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool {
-        let index = state.indexInFarthest
-        let farthest = bucket(0)
-        if index > DeadlineBucket.maximumIndex || deadline < farthest.pointee.minimum { return false }
-        farthest.setDeadline(deadline, at: Int(truncatingIfNeeded: index))
-        return true
-    }
+    mutating func tryMove(_ state: ItemState, to date: Double) -> Bool { farthest.tryMove(state, to: date) }
 
     // MARK: inserting, removing and moving
 
     /// Queues a timer that is not queued, and for which there is room. O(1) for a far deadline, O(log n) for a near one.
     @inline(never)
     mutating func insert(_ timer: TimerPointer, at deadline: UInt64) {
+        farthest.followClocks()
         let entry = DeadlineBucket.Entry(deadline: deadline, position: timer.position)
         for number in 0..<bucketCount where deadline >= bucket(number).pointee.minimum {
             if append(entry, to: number) { return }
@@ -131,6 +115,7 @@ struct DeadlineQueue: ~Copyable {
     mutating func remove(_ timer: TimerPointer) {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
+        timer.pointee.isQueuedByDate = false
         if number == 0 { return near.remove(timer.position) }
         if number == SortedTimers.number {
             sorted.remove(at: position)
@@ -143,7 +128,7 @@ struct DeadlineQueue: ~Copyable {
     /// Gives a queued timer, which has a new arrival, a new deadline. O(1) within the farthest bucket, otherwise as `remove` and `insert`.
     @inline(never)
     mutating func move(_ timer: TimerPointer, to deadline: UInt64) {
-        if tryMove(.queued(at: timer.position.pointee), to: deadline) { return }
+        if bucket(0).pointee.minimum <= deadline && farthest.setDeadline(deadline, of: timer) { return farthest.followClocks() }
         remove(timer)
         insert(timer, at: deadline)
     }
@@ -166,13 +151,17 @@ struct DeadlineQueue: ~Copyable {
         let position = timer.position.pointee
         let number = DeadlineBucket.number(of: position)
         if number == 0 { return near.key(at: timer.position).deadline }
+        if timer.pointee.isQueuedByDate { return farthest.deadline(ofDated: timer) }
         return number == SortedTimers.number ? sorted.deadline(at: position) : bucket(number - 1).deadline(at: position)
     }
+
+    /// Keeps the deadline of a timer that is queued by date, before its date is changed. O(1).
+    mutating func keepDeadline(of timer: TimerPointer) { _ = farthest.setDeadline(farthest.deadline(ofDated: timer), of: timer) }
 
     // MARK: buckets
 
     private mutating func bucket(_ number: Int) -> DeadlineBucketPointer {
-        if number == 0 { return withUnsafeMutablePointer(to: &farthest) { $0 } }
+        if number == 0 { return farthest.pointer }
         return nearer.unsafelyUnwrapped + (number - 1)
     }
 
@@ -200,24 +189,27 @@ struct DeadlineQueue: ~Copyable {
     /// bucket.
     private mutating func openUntilNear() {
         while near.count == 0 && sorted.isEmpty && (bucketCount > 1 || bucket(0).pointee.count > 0) { openNearest() }
-        if near.count > 0 || !sorted.isEmpty { return }
-        let farthest = bucket(0)
-        if farthest.pointee.capacity <= Self.mostKept { return farthest.pointee.minimum = 0 }
-        free(farthest.pointee.entries)
-        farthest.initialize(to: DeadlineBucket(minimum: 0))
+        if near.count == 0 && sorted.isEmpty {
+            bucket(0).pointee.minimum = 0
+            if farthest.bucket.capacity > Self.mostKept {
+                free(farthest.bucket.entries)
+                bucket(0).initialize(to: DeadlineBucket(minimum: 0))
+            }
+        }
+        farthest.updateLimit()
     }
 
     /// Opens all buckets in which there may be timers with deadlines up to this one, because there is no memory to put another timer there.
     private mutating func openBuckets(upTo deadline: UInt64) {
-        let farthest = bucket(0)
-        while bucket(bucketCount - 1).pointee.minimum <= deadline && (bucketCount > 1 || farthest.pointee.count > 0) { openNearest() }
+        while bucket(bucketCount - 1).pointee.minimum <= deadline && (bucketCount > 1 || bucket(0).pointee.count > 0) { openNearest() }
         // If only the farthest bucket is left, it is empty, so its minimum may be raised.
-        if bucketCount == 1 && farthest.pointee.minimum <= deadline { farthest.pointee.minimum = .max }
+        if bucketCount == 1 && bucket(0).pointee.minimum <= deadline { bucket(0).pointee.minimum = .max }
+        farthest.updateLimit()
     }
 
     /// Opens the nearest bucket: brings its timers into exact order, or splits it.
     private mutating func openNearest() {
-        let count = bucket(bucketCount - 1).takeAll()
+        let count = bucketCount > 1 ? bucket(bucketCount - 1).takeAll() : farthest.takeAll()
         if count <= 2 * DeadlineBucket.small || !splitNearest(count) { pourNearest(count) }
     }
 
@@ -323,6 +315,7 @@ struct DeadlineQueue: ~Copyable {
             return false
         }
         nearest.pointee.minimum = minimum
+        farthest.updateLimit()
         return true
     }
 }

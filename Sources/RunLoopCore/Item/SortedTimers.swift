@@ -20,7 +20,7 @@ struct SortedTimers: BitwiseCopyable {
     /// The position stored in a slot whose timer has been removed: an address that no timer has.
     private static var none: DeadlineQueue.Position { DeadlineQueue.Position(bitPattern: 64).unsafelyUnwrapped }
     /// How many slots ahead timers are prefetched.
-    private static var ahead: Int { 8 }
+    static var ahead: Int { 8 }
 
     init() {}
 

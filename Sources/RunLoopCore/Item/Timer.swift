@@ -19,8 +19,15 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     /// The client's info or, if the timer has a detail, the address of the detail.
     var infoOrDetail: UnsafeMutableRawPointer?
     /// Numbers the timers of a loop in the order in which they were added or their deadline was last set (`RunLoopStorage.timerArrivals`).
-    /// Timers with equal deadlines fire in this order.
+    /// Timers with equal deadlines fire in this order. The numbers are even; 1 is added if `isQueuedByDate`.
     var arrival: UInt = 0
+
+    /// Whether the timer's slot in the farthest bucket has no deadline, or an outdated one: the deadline is only computed, from the date,
+    /// when the bucket is opened. Timers that are in no queue may have any value.
+    var isQueuedByDate: Bool {
+        get { arrival & 1 != 0 }
+        set { arrival = arrival & ~1 | (newValue ? 1 : 0) }
+    }
 
     init(item: consuming ItemHeader, date: Double, callout: @escaping Callout, info: UnsafeMutableRawPointer?) {
         self.item = item
@@ -231,6 +238,7 @@ extension TimerPointer {
 
     /// Sets a new date, and with it a new grid. The caller holds the lock, and queues the timer again.
     func setDate(_ date: Double) {
+        if pointee.isQueuedByDate { pointee.set?.pointee.timers.keepDeadline(of: self) }
         pointee.date = date
         if pointee.item.has(.repeats) { startGrid() }
     }

@@ -21,19 +21,23 @@ struct TimerQueue: ~Copyable {
     // MARK: shortcuts for timers without a detail. Those that can fail return nil or false, with nothing changed, if they cannot be
     // done inline.
 
-    /// Does what `reserve` and `insert` do. The caller stores the position. O(1).
+    /// Does what `reserve` and `insert` do. The caller stores the position, the date and `isQueuedByDate`. O(1).
     @inline(__always)
-    mutating func tryInsert(_ timer: TimerPointer, at deadline: UInt64, _ total: Int) -> UInt32? {
-        precise.tryInsert(timer, at: deadline, total)
+    mutating func tryInsert(_ timer: TimerPointer, at date: Double, _ total: Int) -> UInt32? {
+        precise.tryInsert(timer, at: date, total)
     }
 
     /// Removes the timer with this state if it is `queued`. The caller then updates the state. O(1).
     @inline(__always)
     mutating func tryRemove(_ state: ItemState) -> Bool { precise.tryRemove(state) }
 
-    /// Does what `move` does for the timer with this state, if that is `queued`. O(1).
+    /// Does what `move` does for the timer with this state, if that is `queued`. The caller then sets its date and `isQueuedByDate`.
+    /// O(1).
     @inline(__always)
-    mutating func tryMove(_ state: ItemState, to deadline: UInt64) -> Bool { precise.tryMove(state, to: deadline) }
+    mutating func tryMove(_ state: ItemState, to date: Double) -> Bool { precise.tryMove(state, to: date) }
+
+    /// Keeps the deadline of a timer that is queued by date, before its date is changed. O(1).
+    mutating func keepDeadline(of timer: TimerPointer) { precise.keepDeadline(of: timer) }
 
     /// Removes a queued timer without a detail. O(1) for a far one, otherwise O(log n).
     mutating func removeSimple(_ timer: TimerPointer) { precise.remove(timer) }

@@ -15,10 +15,11 @@ extension RunLoopPointer {
             case let own = current.threadContext, own.isCurrent, own.pointee.lock.tryLock(), timer.pointee.item.owner == own,
             timer.item.state == .simple, current.pointee.timerPasses == 0, let set = current.pointee.defaultSet,
             case let total = set.pointee.timerCount &+ 1,
-            let position = set.pointee.timers.tryInsert(timer, at: timer.simpleDeadline, total)
+            let position = set.pointee.timers.tryInsert(timer, at: timer.pointee.date, total)
         else { return false }
         timer.item.state = .queued(at: position)
         current.enter(timer, set, total)
+        timer.pointee.isQueuedByDate = true
         own.unlockAfterTryLock()
         return true
     }
@@ -228,10 +229,11 @@ extension TimerPointer {
     func trySetNextFireDate(_ date: Double) -> Bool {
         guard let own = ThreadContextPointer.tryLockCurrent(), case let loop = RunLoopPointer(own), Handle.isKind(.timer, self),
             let set = loop.pointee.defaultSet, pointee.set == set, loop.pointee.timerPasses == 0,
-            set.pointee.timers.tryMove(item.state, to: Clock.instant(ofTimerDate: date).nanoseconds)
+            set.pointee.timers.tryMove(item.state, to: date)
         else { return false }
         pointee.date = date
         pointee.arrival = loop.nextTimerArrival()
+        pointee.isQueuedByDate = true
         own.unlockAfterTryLock()
         return true
     }
@@ -264,9 +266,6 @@ extension TimerPointer {
         own.unlockAfterTryLock()
         return true
     }
-
-    /// The `deadline` of a simple timer.
-    fileprivate var simpleDeadline: UInt64 { Clock.instant(ofTimerDate: pointee.date).nanoseconds }
 
     /// Sets whether the timer keeps its modes from being empty. Any thread.
     func setUnreferenced(_ isUnreferenced: Bool) {

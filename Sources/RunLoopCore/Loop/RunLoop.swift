@@ -112,7 +112,7 @@ struct RunLoopStorage: ObjectStorage, ~Copyable {
     /// that the pass does not fire a timer that was set during it. 0 outside of timer passes. Guarded by the lock.
     var minimumDeadline: UInt64 = 0
     /// The arrival number of the timer that was added, or whose date was set, last: see `TimerStorage.arrival`. Guarded by the lock.
-    var timerArrivals: UInt = 1
+    var timerArrivals: UInt = 0
     /// Counts dispatched events. Registrations record it as the stamp of their last dispatch or turn. Guarded by the lock.
     var dispatchStamp: UInt32 = 0
     /// The signalled sources that this pass performs, preceded by those of outer activations. Guarded by the lock.

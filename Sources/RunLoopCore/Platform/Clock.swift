@@ -53,7 +53,7 @@ extension Instant {
 enum Clock {
     /// The monotonic clock minus the wall clock (nanoseconds since 2001), or up to `jitter` more. Adding it to a date yields a deadline. 0
     /// until the first sample. Any thread.
-    private static let offset = Atomic<Int64>(0)
+    fileprivate static let offset = Atomic<Int64>(0)
 
     /// When `sampleClocksOncePerTick` last sampled the clocks, as read from the coarse clock. Any thread.
     private static let lastSample = Atomic<UInt64>(0)
@@ -150,11 +150,14 @@ enum Clock {
     /// Returns the deadline for a clamped date: the first instant, give or take the step of a Double, at which `currentDate` is not before
     /// the date. So a date that has just been read is due at once, and no date is due early. The process must have sampled the clocks,
     /// which creating the first loop does. Fifteen instructions. Any thread.
-    static func instant(ofTimerDate date: Double) -> Instant {
+    static func instant(ofTimerDate date: Double) -> Instant { instant(ofTimerDate: date, offset.load(ordering: .relaxed)) }
+
+    /// Returns the deadline for a clamped date when `offset` had this value.
+    fileprivate static func instant(ofTimerDate date: Double, _ offset: Int64) -> Instant {
         // Until 2037 the step of a Double is 128 ns, so these are the earliest nanoseconds that round to the same Double as the date's.
         var wall = linux_integer(date * 1e9) &- 63
         while Self.date(ofNanoseconds: wall) < date { wall &+= 128 }
-        return Instant(nanoseconds: UInt64(bitPattern: max(wall &+ offset.load(ordering: .relaxed), 0)))
+        return Instant(nanoseconds: UInt64(bitPattern: max(wall &+ offset, 0)))
     }
 
     /// Returns the nearest date that a timer can have; `date` is not NaN.
@@ -172,6 +175,31 @@ enum Clock {
     static func nanoseconds(_ seconds: Double) -> UInt64 {
         seconds <= 0 ? 0 : UInt64(min(seconds, latestDate) * 1e9)
     }
+}
+
+/// A deadline in the form of a date, with which dates are compared without being converted. Both are for the difference of the clocks when
+/// the limit was made.
+struct DateLimit: BitwiseCopyable {
+    private let date: Double
+    private let offset: Int64
+
+    /// Creates the limit for a deadline, with the current difference of the clocks, or with that of `other`.
+    init(_ deadline: UInt64, offsetOf other: DateLimit? = nil) {
+        offset = other?.offset ?? Clock.offset.load(ordering: .relaxed)
+        // Later by more than a date is changed by being converted.
+        let latest = deadline == .max ? Double.infinity : Double(Int64(clamping: deadline) &- offset) / 1e9 + 1e-5
+        date = deadline == 0 ? -.infinity : latest
+    }
+
+    /// Whether the clocks still have the difference for which the limit was made. Any thread.
+    var isCurrent: Bool { Clock.offset.load(ordering: .relaxed) == offset }
+
+    /// Whether a clamped date has a deadline that is not before the limit's. Returns false also for dates up to ten microseconds behind
+    /// the limit, and for all dates if `isCurrent` is false. Any thread.
+    func isReached(by date: Double) -> Bool { date >= self.date && isCurrent }
+
+    /// Returns the deadline that a clamped date had when the limit was made.
+    func instant(of date: Double) -> Instant { Clock.instant(ofTimerDate: date, offset) }
 }
 
 /// Hints to the processor that this thread is spinning. Async-signal-safe.

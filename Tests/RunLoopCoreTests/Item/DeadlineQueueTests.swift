@@ -105,7 +105,7 @@ private struct DeadlineWalk {
     private var now: UInt64 = ahead
     private var lowest: UInt64 = ahead
     private var highest: UInt64 = ahead
-    private var arrivals: UInt = 1
+    private var arrivals: UInt = 0
 
     init(seed: UInt64, timers count: Int, spread: DeadlineQueueTests.Spread) {
         random = Random(seed: seed)
@@ -156,19 +156,28 @@ private struct DeadlineWalk {
             switch random.below(isGrowing ? 8 : 14) {
             case 0...4 where model.deadlines[which] == nil:
                 arrive(timer)
-                let deadline = deadline()
+                var deadline = deadline()
                 count += 1
-                if random.chance(50), let position = queue.tryInsert(timer, at: deadline, count) {
+                let dated = Self.dated(deadline)
+                if random.chance(50), let position = queue.tryInsert(timer, at: dated.date, count) {
                     timer.position.pointee = position
+                    (timer.pointee.date, timer.pointee.isQueuedByDate) = (dated.date, true)
+                    deadline = dated.deadline
                 } else {
                     guard queue.reserve(count) else { return "out of memory" }
                     queue.insert(timer, at: deadline)
                 }
                 model.set(which, to: deadline, arrivals)
             case 0...4:
-                arrive(timer)
-                let deadline = deadline()
-                if random.chance(50) || !queue.tryMove(.queued(at: timer.position.pointee), to: deadline) {
+                var deadline = deadline()
+                let dated = Self.dated(deadline)
+                if random.chance(50), queue.tryMove(.queued(at: timer.position.pointee), to: dated.date) {
+                    arrive(timer)
+                    (timer.pointee.date, timer.pointee.isQueuedByDate) = (dated.date, true)
+                    deadline = dated.deadline
+                } else {
+                    changeDate(timer, &queue)
+                    arrive(timer)
                     queue.move(timer, to: deadline)
                 }
                 model.set(which, to: deadline, arrivals)
@@ -180,6 +189,8 @@ private struct DeadlineWalk {
                 }
                 model.set(which, to: nil, 0)
                 count -= 1
+            case 5...7:
+                if model.deadlines[which] != nil { changeDate(timer, &queue) }
             case 8...:
                 // The clock advances, sometimes by a large step, and timers that are due fire.
                 now += spread == .past ? 1_000 : random.chance(2) ? 1 << 45 : UInt64(random.below(2_000_000))
@@ -206,8 +217,20 @@ private struct DeadlineWalk {
     }
 
     private mutating func arrive(_ timer: TimerPointer) {
-        arrivals += 1
+        arrivals += 2
         timer.pointee.arrival = arrivals
+    }
+
+    /// A date for about this deadline, and its exact deadline.
+    private static func dated(_ deadline: UInt64) -> (date: Double, deadline: UInt64) {
+        let date = Clock.clamped(Clock.date(of: Instant(nanoseconds: deadline)))
+        return (date, Clock.instant(ofTimerDate: date).nanoseconds)
+    }
+
+    /// Sets another date, which must not change the deadline of a queued timer.
+    private mutating func changeDate(_ timer: TimerPointer, _ queue: inout DeadlineQueue) {
+        if timer.pointee.isQueuedByDate { queue.keepDeadline(of: timer) }
+        timer.pointee.date = Double(random.below(1_000_000_000))
     }
 
     private func compare(_ queue: inout DeadlineQueue, _ model: SortedList) -> String? {

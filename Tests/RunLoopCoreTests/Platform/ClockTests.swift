@@ -55,6 +55,33 @@ import Testing
     }
 }
 
+@Suite struct DateLimitTests {
+    /// A limit may take a date for an earlier one, but never for a later one.
+    @Test(arguments: [1, 2] as [UInt64])
+    func agreesWithDeadlines(seed: UInt64) {
+        var random = Random(seed: seed)
+        _ = Clock.currentDate
+        for _ in 0..<scaled(200_000) {
+            let deadline = Instant(nanoseconds: random.next() >> UInt64(1 + random.below(63)))
+            let limit = DateLimit(deadline.nanoseconds)
+            var scale = 1e-9
+            for _ in 0..<random.below(16) { scale *= 10 }
+            let date = Clock.clamped(Clock.date(of: deadline) + Double(random.below(2_000)) / 1_000 * scale - scale)
+            let reached = Clock.instant(ofTimerDate: date)
+            // Another test may sample the clocks at any time.
+            if !limit.isCurrent { continue }
+            if limit.isReached(by: date) { #expect(reached >= deadline, "\(date)") }
+            if reached >= deadline.advanced(by: 20_000) { #expect(limit.isReached(by: date), "\(date)") }
+            #expect(limit.instant(of: date) == reached)
+        }
+    }
+
+    @Test func extremes() {
+        #expect(DateLimit(0).isReached(by: -Clock.latestDate))
+        #expect(!DateLimit(.max).isReached(by: Clock.latestDate))
+    }
+}
+
 @Suite struct ClockTests {
     @Test func nowIsMonotonic() {
         var previous = Clock.now
