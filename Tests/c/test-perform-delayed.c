@@ -20,9 +20,10 @@ START_TEST(info_is_released_after_the_call)
 {
     const void *names[] = {RLSTR("other"), kRLRunLoopDefaultMode};
     RLArrayRef modes = RLArrayCreate(NULL, names, 2, &kRLTypeArrayCallBacks);
-    ck_assert(later(rl, note_info, "2", 0.002, note_info));
-    ck_assert(RLRunLoopPerformFunctionAfterDelayWithRelease(rl, modes, note_info, "1", 0.001, note_info));
+    /* In the order of the delays: however much time passes between the calls, it is the order in which they are due. */
     ck_assert(later(rl, note_info, "0", 0, NULL));
+    ck_assert(RLRunLoopPerformFunctionAfterDelayWithRelease(rl, modes, note_info, "1", 0.001, note_info));
+    ck_assert(later(rl, note_info, "2", 0.002, note_info));
     run_until_empty();
     assert_notes("0 1 1 2 2");
     RLRelease(modes);
