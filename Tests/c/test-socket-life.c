@@ -176,6 +176,31 @@ START_TEST(errno_explains_a_missing_address)
 }
 END_TEST
 
+static RLIndex sender_length;
+static void note_sender(UNUSED RLSocketRef s, UNUSED RLSocketCallBackType type, RLDataRef address,
+                        UNUSED const void *data, UNUSED void *info)
+{
+    sender_length = RLDataGetLength(address);
+}
+
+START_TEST(data_from_a_pipe_has_an_empty_address)
+{
+    int pipe_ends[2];
+    make_pipe(pipe_ends);
+    RLSocketRef pipe = RLSocketCreateWithNative(NULL, pipe_ends[0], kRLSocketDataCallBack, note_sender, NULL);
+    RLRunLoopSourceRef source = RLSocketCreateRunLoopSource(NULL, pipe, 0);
+    RLRunLoopAddSource(rl, source, kRLRunLoopDefaultMode);
+    sender_length = -1;
+    put(pipe_ends[1]);
+    run_once();
+    ck_assert_int_eq(sender_length, 0);
+    RLSocketInvalidate(pipe);
+    RLRelease(source);
+    RLRelease(pipe);
+    close(pipe_ends[1]);
+}
+END_TEST
+
 START_TEST(a_negative_descriptor_gives_an_invalid_socket)
 {
     RLSocketContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
@@ -339,6 +364,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, the_info_of_a_socket_is_retained_until_invalidation);
     tcase_add_test(tcase, connecting_beyond_the_time_limit_is_a_timeout);
     tcase_add_test(tcase, errno_explains_a_missing_address);
+    tcase_add_test(tcase, data_from_a_pipe_has_an_empty_address);
     tcase_add_test(tcase, a_negative_descriptor_gives_an_invalid_socket);
     tcase_add_test(tcase, an_impossible_descriptor_number_costs_no_memory);
     tcase_add_test(tcase, socket_functions_report_wrong_handles);

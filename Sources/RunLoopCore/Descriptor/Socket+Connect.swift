@@ -145,7 +145,7 @@ extension SocketPointer {
         let error = systemError
         let outcome = withDescriptor { fd in
             do throws(SystemError) {
-                if ofPeer { try Sockets.peer(of: fd, &address) } else { try Sockets.local(of: fd, &address) }
+                try Sockets.address(of: fd, ofPeer: ofPeer, &address)
             } catch { return .error }
             return .success
         }

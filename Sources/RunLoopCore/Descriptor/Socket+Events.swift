@@ -23,11 +23,12 @@ extension SocketPointer {
 
     /// The event handler of the socket's source; see `SourceFunction.EventHandler`.
     func handleEvents(_ ready: Events, reported: Events) -> DispatchResult {
+        // This is how the loop reports that the thread exits inside a callback of this source.
         if reported.isEmpty { return endpoint.cancelCall() }
         var plan = Plan()
         if !begin(ready, reported, &plan) { return .unwanted }
         let context = endpoint.pointee.context
-        let outcome = context.retain == nil ? call(&plan, context.info) : callRetaining(&plan, context)
+        let outcome = context.retain == nil ? callPlanned(&plan, context.info) : callRetaining(&plan, context)
         end(plan)
         return outcome
     }
@@ -37,7 +38,7 @@ extension SocketPointer {
         let info = context.retained()
         let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
         let level = loop.pushCleanup(CleanupHandler(function: { socket, _, info in releaseInfo(socket, info) }, object: self, info: info))
-        let outcome = call(&plan, info)
+        let outcome = callPlanned(&plan, info)
         loop.popCleanup(level)
         context.released(info)
         return outcome
@@ -83,8 +84,8 @@ extension SocketPointer {
     /// False for an empty type.
     private func reenables(_ type: SocketCallBacks) -> Bool { UInt8(truncatingIfNeeded: flags) & type.rawValue != 0 }
 
-    /// Ends the call that `disarm` has counted. Arms events again if the flags say so, which the callbacks may have changed. If the socket
-    /// was invalidated meanwhile and no other call is in progress, closes the descriptor.
+    /// Ends the call that `disarm` has counted. Reads the flags only now, because the callbacks may have changed them, and arms events again
+    /// if they say so. If the socket was invalidated meanwhile and no other call is in progress, closes the descriptor.
     @inline(__always)
     private func end(_ plan: Plan) {
         let rereads = plan.reads && !plan.isAtEnd && reenables(pointee.callBacks.reading)
@@ -97,11 +98,11 @@ extension SocketPointer {
 
     /// Calls the callback for each planned type, as long as the one before has not invalidated the socket.
     @inline(never)
-    private func call(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
+    private func callPlanned(_ plan: inout Plan, _ info: UnsafeMutableRawPointer?) -> DispatchResult {
         var outcome = DispatchResult.unwanted
         if plan.connects {
             var error = plan.error
-            withUnsafePointer(to: &error) { call(.connect, nil, plan.error == 0 ? nil : UnsafeRawPointer($0), info) }
+            withUnsafePointer(to: &error) { callClient(.connect, nil, plan.error == 0 ? nil : UnsafeRawPointer($0), info) }
             outcome = .handled
         }
         if plan.reads && endpoint.state.isValid {
@@ -109,7 +110,7 @@ extension SocketPointer {
             if outcome != .handled { outcome = read }
         }
         if plan.writes && plan.error == 0 && pointee.callBacks.writes && endpoint.state.isValid {
-            call(.write, nil, nil, info)
+            callClient(.write, nil, nil, info)
             outcome = .handled
         }
         return outcome
@@ -117,7 +118,7 @@ extension SocketPointer {
 
     /// Calls the client's callback, if there is one.
     @inline(__always)
-    private func call(_ type: SocketCallBacks, _ address: DataPointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?) {
+    private func callClient(_ type: SocketCallBacks, _ address: DataPointer?, _ data: UnsafeRawPointer?, _ info: UnsafeMutableRawPointer?) {
         guard let callout = endpoint.pointee.callout.ofSocket else { return }
         RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(handle, UInt(type.rawValue), address?.handle, data, info, callout)
     }
@@ -132,7 +133,7 @@ extension SocketPointer {
             defer { plan.isAtEnd = isAtEnd }
             return acceptClient(&isAtEnd, info)
         default:
-            call(.read, nil, nil, info)
+            callClient(.read, nil, nil, info)
             return .handled
         }
     }
@@ -158,9 +159,8 @@ extension SocketPointer {
                 }
                 return count
             }
-            if failure != nil { sender.count = 0 }
             if data == nil || failure?.isTemporary == true { return }
-            if sender.count == 0 && isStream && (try? Sockets.peer(of: endpoint.pointee.fd, &sender)) == nil { sender.count = 0 }
+            if sender.count == 0 && isStream { try? Sockets.address(of: endpoint.pointee.fd, ofPeer: true, &sender) }
         }
         guard let address else { return .retryLater }
         defer { address.release() }
@@ -170,7 +170,7 @@ extension SocketPointer {
         let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
         let level = loop.pushCleanup(
             CleanupHandler(function: { data, address, _ in releaseData(data, address) }, object: data, part: address))
-        call(.data, address, UnsafeRawPointer(data), info)
+        callClient(.data, address, UnsafeRawPointer(data), info)
         loop.popCleanup(level)
         if count == 0 && isStream && endpoint.state.isValid { invalidate() }
         return .handled
@@ -189,7 +189,7 @@ extension SocketPointer {
         guard let address else { return .retryLater }
         defer { address.release() }
         if let failure {
-            isAtEnd = failure.isNoListener
+            isAtEnd = failure.meansNotListening
             return failure.isShortage ? .retryLater : .unwanted
         }
         guard let callout = endpoint.pointee.callout.ofSocket else {

@@ -12,13 +12,13 @@ struct SocketAddress {
     }
 
     /// Lets the kernel fill in the address; an address that does not fit is truncated. Returns the result of `body`, which makes the system
-    /// call.
+    /// call. If that fails, there is no address.
     fileprivate mutating func fill(_ body: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<UInt32>) -> Int) -> Int {
         var length = UInt32(MemoryLayout<sockaddr_storage>.size)
         let result = withUnsafeMutableBytes(of: &storage) {
             body($0.baseAddress.unsafelyUnwrapped.assumingMemoryBound(to: sockaddr.self), &length)
         }
-        count = min(Int(length), MemoryLayout<sockaddr_storage>.size)
+        count = result < 0 ? 0 : min(Int(length), MemoryLayout<sockaddr_storage>.size)
         return result
     }
 }
@@ -64,10 +64,9 @@ enum Sockets {
     /// Returns what the socket is ready for, including hang-up, error, and whether the peer has stopped writing. Never blocks.
     private static func poll(_ fd: Int32) -> Events { Descriptor.poll(fd, for: [.readable, .writable, .peerClosed]) }
 
-    /// Whether these events are those of an unconnected socket: a hang-up alone. If a connection has ended, the socket is readable, too.
-    private static func isUnconnected(_ events: Events) -> Bool {
-        events.isBareHangUp
-    }
+    /// Whether these events are those of an unconnected socket: a hang-up, but nothing to read and no error. If a connection has ended, the
+    /// socket is readable, too.
+    private static func isUnconnected(_ events: Events) -> Bool { events.isBareHangUp }
 
     /// Returns the socket's pending error and clears it; nil if there is none.
     static func takeError(_ fd: Int32) -> SystemError? {
@@ -111,18 +110,13 @@ enum Sockets {
         try checked(Int32(client.fill { Int(linux_accept(fd, $0, $1)) }))
     }
 
-    /// Stores the peer's address in `address`.
-    static func peer(of fd: Int32, _ address: inout SocketAddress) throws(SystemError) {
-        try checked(Int32(address.fill { Int(linux_name_of(fd, 1, $0, $1)) }))
-    }
-
-    /// Stores the socket's own address in `address`.
-    static func local(of fd: Int32, _ address: inout SocketAddress) throws(SystemError) {
-        try checked(Int32(address.fill { Int(linux_name_of(fd, 0, $0, $1)) }))
+    /// Stores the socket's own address or, if `ofPeer`, that of its peer in `address`.
+    static func address(of fd: Int32, ofPeer: Bool, _ address: inout SocketAddress) throws(SystemError) {
+        try checked(Int32(address.fill { Int(linux_name_of(fd, ofPeer ? 1 : 0, $0, $1)) }))
     }
 
     /// Receives bytes and their sender's address, and returns the number of bytes. Never blocks on a socket. Other descriptors are read,
-    /// which may block. Up to two system calls.
+    /// which may block, and then there is no address. Up to two system calls.
     static func receive(
         _ fd: Int32, _ bytes: UnsafeMutablePointer<UInt8>, _ count: Int, _ sender: inout SocketAddress
     ) throws(SystemError) -> Int {
@@ -132,8 +126,7 @@ enum Sockets {
         return result
     }
 
-    /// Sends bytes, to an address unless that is nil, and returns the number of bytes sent. With `waits`, blocks if the descriptor is
-    /// blocking.
+    /// Sends bytes, to `address` if there is one, and returns the number of bytes sent. With `waits`, blocks if the descriptor is blocking.
     static func send(
         _ fd: Int32, _ bytes: UnsafePointer<UInt8>, _ count: Int, to address: UnsafePointer<UInt8>?, _ addressCount: Int, waits: Bool
     ) throws(SystemError) -> Int {
@@ -147,6 +140,6 @@ enum Sockets {
 }
 
 extension SystemError {
-    /// After `accept` has failed: whether no client will ever arrive at this descriptor.
-    var isNoListener: Bool { number == EINVAL || number == ENOTSOCK || number == EOPNOTSUPP || number == EBADF }
+    /// After `accept` has failed: whether the reason is that the descriptor does not listen, so that no client can arrive.
+    var meansNotListening: Bool { number == EINVAL || number == ENOTSOCK || number == EOPNOTSUPP || number == EBADF }
 }
