@@ -232,6 +232,35 @@ START_TEST(a_number_reused_for_another_file_of_the_same_kind_gets_a_new_socket)
 }
 END_TEST
 
+/* Every function that creates a socket on a new descriptor, when the number still belongs to a socket that was not invalidated. */
+START_TEST(the_function_that_finds_a_closed_descriptor_is_named)
+{
+    static const char *const functions[] = {"RLSocketCreate", "RLSocketCreateWithSocketSignature",
+                                            "RLSocketCreateConnectedToSocketSignature"};
+    struct sock listening = {.name = NULL};
+    sock_listen(&listening, kRLSocketAcceptCallBack);
+    RLDataRef free_port = inet_address(0), taken_port = inet_address(port_of(listening.object));
+    RLSocketSignature to_bind = {PF_INET, SOCK_STREAM, 0, free_port},
+                      to_connect = {PF_INET, SOCK_STREAM, 0, taken_port};
+    RLSocketRef old = make_old(kRLSocketReadCallBack);
+    close(ends[0]);
+    RLSocketRef new = _i == 0   ? RLSocketCreate(NULL, PF_INET, SOCK_STREAM, 0, 0, NULL, NULL)
+                      : _i == 1 ? RLSocketCreateWithSocketSignature(NULL, &to_bind, 0, NULL, NULL)
+                                : RLSocketCreateConnectedToSocketSignature(NULL, &to_connect, 0, NULL, NULL, -1);
+    ck_assert_int_eq(RLSocketGetNative(new), ends[0]);
+    assert_misuse(
+        functions[_i], "socket",
+        "descriptor was closed while another socket used it; invalidate a socket before closing its descriptor");
+    RLSocketInvalidate(new);
+    RLRelease(new);
+    RLRelease(old);
+    RLRelease(free_port);
+    RLRelease(taken_port);
+    sock_drop(&listening);
+    ends[0] = -1;
+}
+END_TEST
+
 START_TEST(identifying_files_leaks_no_descriptor)
 {
     int fds[KINDS], before = dup(0);
@@ -344,6 +373,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, the_same_file_under_the_same_number_keeps_its_socket);
     tcase_add_test(tcase, a_descriptor_number_may_be_reused_for_a_file_of_another_kind);
     tcase_add_loop_test(tcase, a_number_reused_for_another_file_of_the_same_kind_gets_a_new_socket, 0, KINDS * PASTS);
+    tcase_add_loop_test(tcase, the_function_that_finds_a_closed_descriptor_is_named, 0, 3);
     tcase_add_test(tcase, identifying_files_leaks_no_descriptor);
     tcase_add_test(tcase, files_are_distinguished_in_the_child_of_a_fork);
     tcase_add_test(tcase, a_descriptor_object_gets_no_event_of_the_file_that_reuses_its_number);

@@ -2,8 +2,8 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-// The functions that include/RunLoop/RLSocket.h declares and documents. Some need a thread that has a loop. They read `Registry.current`,
-// which creates the loop if necessary and is nil, with ENOMEM, if memory runs out.
+// The functions that include/RunLoop/RLSocket.h declares and documents. Those that need the calling thread to have a loop check
+// `Registry.current`, which creates the loop if necessary and is nil, with errno set, if that fails.
 
 public typealias SocketCallout =
     @convention(c) (OpaquePointer?, UInt, OpaquePointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Void
@@ -34,7 +34,7 @@ public func RLSocketCreate(
     _ callout: SocketCallout?, _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
     guard let client = loadContext(context, "RLSocketCreate") else { return nil }
-    return create(protocolFamily, socketType, protocolNumber, callBackTypes, callout, client)?.handle
+    return createWithNewDescriptor(protocolFamily, socketType, protocolNumber, callBackTypes, callout, client, "RLSocketCreate")?.handle
 }
 
 @implementation @c
@@ -49,7 +49,7 @@ public func RLSocketCreateWithNative(
         Misuse.report("RLSocketCreateWithNative", "sock", "not an open descriptor")
         return nil
     }
-    let socket = SocketPointer.existing(on: sock, "RLSocketCreateWithNative") ?? create(sock, callBackTypes, callout, client)
+    let socket = SocketPointer.existing(on: sock, "RLSocketCreateWithNative") ?? create(on: sock, callBackTypes, callout, client)
     return socket?.handle
 }
 
@@ -58,7 +58,7 @@ public func RLSocketCreateWithSocketSignature(
     _ allocator: OpaquePointer?, _ signature: UnsafePointer<RLSocketSignature>?, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?
 ) -> OpaquePointer? {
-    create(signature, "RLSocketCreateWithSocketSignature", callBackTypes, callout, context, connectWithin: nil)
+    create(by: signature, "RLSocketCreateWithSocketSignature", callBackTypes, callout, context, connectWithin: nil)
 }
 
 @implementation @c
@@ -67,14 +67,14 @@ public func RLSocketCreateConnectedToSocketSignature(
     _ context: UnsafePointer<RLSocketContext>?, _ timeout: Double
 ) -> OpaquePointer? {
     guard checkNumber(timeout, "RLSocketCreateConnectedToSocketSignature") else { return nil }
-    return create(signature, "RLSocketCreateConnectedToSocketSignature", callBackTypes, callout, context, connectWithin: timeout)
+    return create(by: signature, "RLSocketCreateConnectedToSocketSignature", callBackTypes, callout, context, connectWithin: timeout)
 }
 
 /// Creates a socket on a new descriptor. As in CFSocket, a family that is not positive means PF_INET; only PF_INET has a default type and a
-/// default protocol.
-private func create(
+/// default protocol. `function` is the exported function that the client has called.
+private func createWithNewDescriptor(
     _ family: Int32, _ type: Int32, _ protocolNumber: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?,
-    _ client: ClientContext
+    _ client: ClientContext, _ function: Name
 ) -> SocketPointer? {
     guard Registry.current != nil else { return nil }
     let family = family <= 0 ? PF_INET : family
@@ -82,8 +82,8 @@ private func create(
     guard let fd = try? Sockets.create(family, type, family == PF_INET ? max(protocolNumber, 0) : protocolNumber) else { return nil }
     // The kernel has just assigned this number. If a socket object is still registered for it, the client has closed that object's
     // descriptor without invalidating the object.
-    Endpoints.socket(on: fd)?.invalidateClosed("RLSocketCreate")
-    guard let socket = create(fd, callBackTypes, callout, client) else {
+    Endpoints.socket(on: fd)?.invalidateClosed(function)
+    guard let socket = create(on: fd, callBackTypes, callout, client) else {
         Descriptor.close(fd)
         return nil
     }
@@ -92,7 +92,7 @@ private func create(
 
 /// Creates a socket on a descriptor. The lower 4 bits of `callBackTypes` are the types; the lower 8, without connect and write, are the
 /// initial flags, to which close-on-invalidate is added.
-private func create(_ fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?, _ client: ClientContext) -> SocketPointer? {
+private func create(on fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout?, _ client: ClientContext) -> SocketPointer? {
     let types = SocketCallBacks(rawValue: UInt8(truncatingIfNeeded: callBackTypes & 0xF))
     let flags = UInt32(truncatingIfNeeded: callBackTypes & 0xFF & ~0xC) | SocketStorage.closesOnInvalidate
     return SocketPointer.create(fd, types, flags: flags, callout, client)
@@ -101,7 +101,7 @@ private func create(_ fd: Int32, _ callBackTypes: UInt, _ callout: SocketCallout
 /// Creates a socket that is bound to the signature's address or, with `connectWithin`, connected to it.
 @inline(never)
 private func create(
-    _ signature: UnsafePointer<RLSocketSignature>?, _ function: Name, _ callBackTypes: UInt, _ callout: SocketCallout?,
+    by signature: UnsafePointer<RLSocketSignature>?, _ function: Name, _ callBackTypes: UInt, _ callout: SocketCallout?,
     _ context: UnsafePointer<RLSocketContext>?, connectWithin seconds: Double?
 ) -> OpaquePointer? {
     guard let signature = signature?.pointee else {
@@ -109,7 +109,8 @@ private func create(
         return nil
     }
     guard let client = loadContext(context, function), let address = borrowData(signature.address, function, "signature->address"),
-        let socket = create(signature.protocolFamily, signature.socketType, signature.protocol, callBackTypes, callout, client)
+        let socket = createWithNewDescriptor(
+            signature.protocolFamily, signature.socketType, signature.protocol, callBackTypes, callout, client, function)
     else { return nil }
     let outcome = seconds.map { socket.connect(to: address, seconds: $0) } ?? socket.setAddress(address)
     if outcome == .success { return socket.handle }
