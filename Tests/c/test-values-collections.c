@@ -277,6 +277,27 @@ START_TEST(callbacks_may_change_the_array_that_is_being_copied)
 }
 END_TEST
 
+static int releases[4];
+static void count_and_remove(RLAllocatorRef allocator, const void *value)
+{
+    (void)allocator;
+    releases[(intptr_t)value]++;
+    if (RLArrayGetCount(changing_array) > 0)
+        RLArrayRemoveValueAtIndex(changing_array, 0);
+}
+
+START_TEST(an_array_that_a_callback_changes_while_it_is_freed_releases_each_value_once)
+{
+    const RLArrayCallBacks callbacks = {.release = count_and_remove};
+    changing_array = RLArrayCreateMutable(NULL, 0, &callbacks);
+    for (intptr_t i = 0; i < 4; i++)
+        RLArrayAppendValue(changing_array, (const void *)i);
+    RLRelease(changing_array);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(releases[i], 1);
+}
+END_TEST
+
 START_TEST(changing_an_immutable_collection_is_reported)
 {
     RLMutableArrayRef array = (RLMutableArrayRef)RLArrayCreate(NULL, NULL, 0, NULL);
@@ -359,6 +380,7 @@ Suite *suite_under_test(void)
     tcase_add_test(behaviour, a_dictionary_is_copied_and_compared);
     tcase_add_test(behaviour, callbacks_may_change_their_set);
     tcase_add_test(behaviour, callbacks_may_change_the_array_that_is_being_copied);
+    tcase_add_test(behaviour, an_array_that_a_callback_changes_while_it_is_freed_releases_each_value_once);
     TCase *mistakes = add_case(suite, "misuse", 10);
     tcase_add_test(mistakes, changing_an_immutable_collection_is_reported);
     tcase_add_test(mistakes, positions_out_of_bounds_are_reported);

@@ -4,8 +4,8 @@ import CRunLoop
 /// RLArray: an array of pointers, which are retained and compared by the callbacks that the array was created with.
 ///
 /// The values of an immutable array directly follow this struct; those of a mutable array are in a separate block. A mutable array belongs
-/// to one thread at a time. Callbacks are called only while the array is consistent, and what was read before a callback is read again
-/// after it. So a callback that changes the array can damage its contents, but nothing else.
+/// to one thread at a time. Callbacks are called only while the array is consistent, and afterwards nothing relies on a count or an address
+/// that was read before. So a callback that changes the array can damage its contents, but nothing else.
 struct ArrayStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .array }
 
@@ -69,10 +69,13 @@ extension ArrayPointer {
         return self
     }
 
-    /// Releases a reference. The last one calls release for each value. Any thread.
+    /// Releases a reference. The last one empties the array, and calls release for each value. Any thread.
     func release() {
         guard pointee.header.release() else { return }
-        for index in 0..<pointee.count { pointee.elementCalls.released(pointee.values[index]) }
+        let count = pointee.count
+        // The callbacks find the array empty: one that removes values would otherwise release them a second time.
+        pointee.count = 0
+        for index in 0..<count { pointee.elementCalls.released(pointee.values[index]) }
         pointee.header.tag = 0
         if pointee.isMutable { free(pointee.values) }
         free(self)
@@ -97,9 +100,9 @@ extension ArrayPointer {
         return true
     }
 
-    /// Replaces `length` values from `start` on by `count` new ones, which may be values of this array. Returns false, without a change,
-    /// with ENOMEM if out of memory, or if a callback has made the array too short. O(n). Calls retain for the new values before it changes
-    /// the array, and release for the old ones afterwards.
+    /// Replaces `length` values from `start` on by `count` new ones, which may be values of this array. Returns false, without a change, if
+    /// out of memory (ENOMEM) or if a callback has made the array too short (errno unchanged). O(n). Calls retain for the new values before
+    /// it changes the array, and release for the old ones afterwards.
     @inline(never)
     func replace(_ start: Int, _ length: Int, with new: UnsafePointer<UnsafeRawPointer?>?, count: Int) -> Bool {
         let few = 16

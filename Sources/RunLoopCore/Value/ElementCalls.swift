@@ -4,8 +4,8 @@ import CRunLoop
 /// RLComparatorFunction, which returns the order of two elements.
 public typealias ElementComparator = @convention(c) (UnsafeRawPointer?, UnsafeRawPointer?, UnsafeMutableRawPointer?) -> Int
 
-/// The callbacks with which a collection was created. Only this file calls them. They are user code: call without a lock held, and only
-/// while the collection is consistent.
+/// The callbacks with which a collection was created. Only this file calls them, and the functions that clients pass to a collection's
+/// other functions. They are user code: call without a lock held, and only while the collection is consistent.
 struct ElementCalls: BitwiseCopyable {
     private let retainElement: (@convention(c) (OpaquePointer?, UnsafeRawPointer?) -> UnsafeRawPointer?)?
     private let releaseElement: (@convention(c) (OpaquePointer?, UnsafeRawPointer?) -> Void)?
