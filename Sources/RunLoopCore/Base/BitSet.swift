@@ -1,5 +1,5 @@
-/// A set of small numbers. Allocates memory only for numbers of 64 and more. Not thread-safe: guarded by whatever guards its owner. Calls
-/// no user code.
+/// A set of small, non-negative numbers. Allocates memory only for numbers of 64 and more. Not thread-safe: guarded by whatever guards its
+/// owner. Calls no user code.
 struct BitSet: ~Copyable {
     private var first: UInt64 = 0
     /// The words after the first one.
@@ -24,13 +24,13 @@ struct BitSet: ~Copyable {
     /// Returns whether a number is in the set. O(1).
     func contains(_ member: Int) -> Bool { self[word: member >> 6] & 1 << UInt64(member & 63) != 0 }
 
-    /// Returns whether all numbers of `other` are in the set. O(n / 64).
+    /// Returns whether all numbers of `other` are in the set. O(number of words).
     func contains(allOf other: borrowing BitSet) -> Bool {
         for index in 0..<other.wordCount where other[word: index] & ~self[word: index] != 0 { return false }
         return true
     }
 
-    /// Adds a number. Returns false if out of memory. O(1), or O(n) when the set grows.
+    /// Adds a number. Returns false if out of memory. O(1), or O(number of words) when the set grows.
     mutating func insert(_ member: Int) -> Bool {
         if !grow(to: (member >> 6) + 1) { return false }
         self[word: member >> 6] |= 1 << UInt64(member & 63)
@@ -42,7 +42,7 @@ struct BitSet: ~Copyable {
         if member >> 6 < wordCount { self[word: member >> 6] &= ~(1 << UInt64(member & 63)) }
     }
 
-    /// Adds all numbers of `other`. Returns false if out of memory. O(n / 64).
+    /// Adds all numbers of `other`. Returns false if out of memory. O(number of words).
     @inline(never)
     mutating func formUnion(_ other: borrowing BitSet) -> Bool {
         if !grow(to: other.wordCount) { return false }
@@ -50,18 +50,18 @@ struct BitSet: ~Copyable {
         return true
     }
 
-    /// Removes all numbers of `other`. O(n / 64).
+    /// Removes all numbers of `other`. O(number of words).
     mutating func subtract(_ other: borrowing BitSet) {
         for index in 0..<min(wordCount, other.wordCount) { self[word: index] &= ~other[word: index] }
     }
 
-    /// Returns whether both sets contain the same numbers. O(n / 64).
+    /// Returns whether both sets contain the same numbers. O(number of words).
     func equals(_ other: borrowing BitSet) -> Bool {
         for index in 0..<max(wordCount, other.wordCount) where self[word: index] != other[word: index] { return false }
         return true
     }
 
-    /// Whether the set contains no number. O(n / 64).
+    /// Whether the set contains no number. O(number of words).
     var isEmpty: Bool {
         for index in 0..<wordCount where self[word: index] != 0 { return false }
         return true

@@ -2,7 +2,7 @@ import CLinux
 import Synchronization
 
 /// Memory for one type of object of which there are many. The memory is never used for another type and never unmapped. So a late access to
-/// a destroyed object reads memory of its own type, with the tag 0.
+/// a destroyed object reads memory of its own type, with the tag 0 until the memory is used again.
 ///
 /// Each thread allocates from its own cache, without a lock. A cache stores the addresses of free objects. When it is full, it gives some of
 /// them to the slab, and when it is empty, it takes some from there (`FreeMap`). The free memory itself contains no links, so allocating does
@@ -10,10 +10,10 @@ import Synchronization
 struct Slab: ~Copyable {
     /// The number of addresses that a full cache gives to the slab. An empty cache takes about as many from there.
     private static var portion: Int { 256 }
-    /// The number of addresses for which a cache has room at most; at first it has room for two portions.
+    /// The number of addresses for which a cache has room at most; its first stack has room for two portions.
     private static var mostCached: Int { 2048 }
     /// The size of a thread's first chunk, in bytes. Most threads have few objects, so the first chunk is small, and each chunk is twice as
-    /// large as the one before. Only a thread that needs more than `mostInSmallPages` objects (half a megabyte of timers, more than a
+    /// large as the one before, up to `mostInSmallPages` objects. Only a thread that has used up all of these (half a megabyte of timers, a
     /// megabyte of sources) gets chunks of one huge page, since the kernel allocates all of a huge page when its first byte is used.
     private static var firstChunk: Int { 2048 }
     private static var mostInSmallPages: Int { 4096 }
@@ -67,11 +67,11 @@ struct Slab: ~Copyable {
         ///     free                                top                                 limit
         ///     | `ahead` words that are 0 | address | ... | last address | room ...
         ///
-        /// `free` is the beginning of the block, so that leak checkers find it. `top` and `limit` are stored as `ahead` words less than what
-        /// the picture shows, so each of the three differs by `ahead` words from where the addresses begin, end, or have to end. The word
-        /// at the stored `top` can therefore be read, to prefetch what it points to, without checking whether there are that many
-        /// addresses. All three are 0 until the cache first holds an address. They are integers, since comparing optional pointers checks
-        /// for nil first.
+        /// `free` is the beginning of the block, so that leak checkers find it. The stored `top` and `limit` are `ahead` words below the
+        /// places in the picture. So they can be compared with `free`: the stack is empty if `top` equals `free`, and full if it equals
+        /// `limit`. And the word at the stored `top` can be read, to prefetch what it points to, without checking whether there are that
+        /// many addresses. All three are 0 until the cache first holds an address. They are integers, since comparing optional pointers
+        /// checks for nil first.
         fileprivate var free: UInt = 0
         fileprivate var top: UInt = 0
         fileprivate var limit: UInt = 0
@@ -82,8 +82,9 @@ struct Slab: ~Copyable {
         fileprivate var doublings = 0
     }
 
-    /// Returns memory that is uninitialized, except for the tag 0 if it was used before; nil if out of memory. The cache's thread only.
-    /// O(1), a malloc for each chunk.
+    /// Returns memory; nil if out of memory. Memory that was used before has the tag 0 and is otherwise uninitialized. Memory that is
+    /// allocated for the first time is zero with `isZeroAtFirst`, otherwise uninitialized. The cache's thread only. O(1), a malloc for each
+    /// chunk.
     @inline(__always)
     func allocate(_ cache: inout Cache) -> UnsafeMutableRawPointer? { allocateCached(&cache) ?? allocateSlow(&cache) }
 
@@ -160,7 +161,8 @@ struct Slab: ~Copyable {
         return allocateCached(&cache)
     }
 
-    /// Does the rest of `deallocate`. If memory runs out, the object's memory is lost, because a caller that frees cannot handle a failure.
+    /// Does the rest of `deallocate`. If memory runs out before the cache has a stack, the object's memory is lost, because a caller that
+    /// frees cannot handle a failure.
     @inline(never)
     private func deallocateSlow(_ memory: UnsafeMutableRawPointer, _ cache: inout Cache) {
         memory.storeBytes(of: 0, as: UInt32.self)

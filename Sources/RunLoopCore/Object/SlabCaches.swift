@@ -2,14 +2,15 @@ import CLinux
 import Synchronization
 
 // The list of all slabs, and where a thread has its cache of each. A pooled type declares its slab and nothing else: the first allocation
-// gives the slab a cache in every thread's context. So this room does not need to know the types of the rooms that use it.
+// assigns the slab its place among the caches of each thread. So this room does not need to know the types of the rooms that use it.
 
 /// A thread's caches of all slabs. The context's thread only.
 struct SlabCaches: ~Copyable {
+    /// The number of caches. The first one belongs to no slab, so there can be 15 slabs.
     static var limit: Int { 16 }
 
     /// One cache for each slab, which knows its offset here. The first cache stays empty: it stands for slabs from which nothing has been
-    /// allocated.
+    /// allocated. Their number is `limit`, which has to be a literal here.
     private var caches = InlineArray<16, Slab.Cache> { _ in Slab.Cache() }
 }
 
@@ -69,18 +70,20 @@ extension ThreadContextPointer {
 }
 
 extension Slab {
-    /// Returns uninitialized memory from the cache of `context`, which is the calling thread's; nil if out of memory. O(1), a malloc for
-    /// each chunk.
+    /// Returns memory, as `allocate` with a cache does, from the cache of `context`, which is the calling thread's; nil if out of memory.
+    /// O(1), a malloc for each chunk.
     @inline(__always)
     func allocate(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? { allocateCached(context) ?? allocateSlow(context) }
 
-    /// Does what `allocate` does if the cache has memory; otherwise returns nil. O(1), calls nothing.
+    /// Does what `allocate` does if the cache has memory; otherwise returns nil. `context` is the calling thread's. A slab that is not in
+    /// the list yet has the first cache, which is empty. O(1), calls nothing.
     @inline(__always)
     func allocateCached(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         allocateCached(&context.cache(of: self).pointee)
     }
 
-    /// Does the rest of `allocate`. The first call for a slab gives it a cache in every thread.
+    /// Does the rest of `allocate`. The first call for a slab assigns it its place among each thread's caches. The list keeps the slab's
+    /// address, which stays valid because slabs are global constants.
     private func allocateSlow(_ context: ThreadContextPointer) -> UnsafeMutableRawPointer? {
         if cacheOffset == 0 { withUnsafePointer(to: self) { SlabList.add($0) } }
         return allocate(&context.cache(of: self).pointee)

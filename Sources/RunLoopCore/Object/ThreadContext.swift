@@ -61,18 +61,17 @@ extension ThreadContextPointer {
     /// The calling thread's context; nil if the thread has not used the library.
     static var current: ThreadContextPointer? { Thread.slot?.assumingMemoryBound(to: ThreadContext.self) }
 
-    /// Locks the context. Any thread: one plain store and one load on the context's own thread, a membarrier(2) on another.
+    /// Locks the context, and notifies a race detector of that. Any thread: one plain store and one load on the context's own thread, a
+    /// membarrier(2) on another.
     @inline(never)
     func lock() {
         if !isCurrent || !pointee.lock.tryLock() { lockSlow() }
         pointee.lock.noteLock()
     }
 
-    /// Begins a fast path: locks the calling thread's context and returns it. Returns nil if the thread has none, or if another thread
-    /// holds the lock or is about to. A failed attempt leaves its store `inside = 1` in the lock (see `OwnerLock`), as a successful one
-    /// does. A fast path that has done its work calls `unlockAfterTryLock`. If the fast path does not apply, or the result was nil, it
-    /// calls `stepOut` and then the general function. Because the general function is then a tail call, the fast path need not spill
-    /// registers.
+    /// Begins a fast path: locks the calling thread's context and returns it; nil if the thread has none, or if another thread holds the
+    /// lock or is about to. A fast path that has done its work calls `unlockAfterTryLock`. One that does not apply, with or without the
+    /// lock, calls `stepOut` and then the general function. That is a tail call, so the fast path need not spill registers.
     static func tryLockCurrent() -> ThreadContextPointer? {
         guard let own = current, own.pointee.lock.tryLock() else { return nil }
         return own
@@ -83,9 +82,9 @@ extension ThreadContextPointer {
         if !pointee.lock.tryUnlockUncontended() { Self.stepOut() }
     }
 
-    /// Undoes the store `inside = 1` of `tryLockCurrent`, which also unlocks the context if it was locked, and wakes the threads that wait
-    /// for that. May be called whether or not `tryLockCurrent` acquired the lock, and after an unlock that found a waiting thread. Without
-    /// a context, does nothing.
+    /// Undoes the store `inside = 1` (see `OwnerLock`) that `tryLockCurrent` has made, whether or not it has acquired the lock: unlocks the
+    /// context if it was locked, and wakes the threads that wait for the lock. May also be called after an unlock that found a waiting
+    /// thread. Without a context, does nothing.
     @inline(never)
     static func stepOut() { current?.pointee.lock.stepOut() }
 
@@ -95,7 +94,7 @@ extension ThreadContextPointer {
     /// Unlocks the context that `lockBeforeFork` locked, in the parent and in the child of fork().
     func unlockAfterFork() { pointee.lock.unlockAfterFork(asOwner: isCurrent) }
 
-    /// Unlocks the context that `lock` locked. Called by the thread that holds the lock.
+    /// Unlocks the context that `lock` locked, and notifies a race detector of that. Called by the thread that holds the lock.
     @inline(never)
     func unlock() {
         pointee.lock.noteUnlock()

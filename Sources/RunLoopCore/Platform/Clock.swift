@@ -1,17 +1,18 @@
 import CLinux
 import Synchronization
 
-/// Nanoseconds on the scale of CLOCK_MONOTONIC, which is the form of all deadlines. 0 means immediately, `.never` means without a deadline.
+/// A point in time on the monotonic clock, in nanoseconds: the form of all deadlines. 0 means immediately, `.never` means without a
+/// deadline.
 ///
-/// The count begins long before the machine was started, so that earlier dates have an order, too.
+/// The count begins long before the machine was started (`machineStart`), so that earlier dates have an order, too.
 struct Instant: BitwiseCopyable, Comparable {
     var nanoseconds: UInt64
 
     static let never = Instant(nanoseconds: .max)
     static let distantPast = Instant(nanoseconds: 0)
 
-    /// The time at which the machine was started, 109 years after `distantPast`. With this value the latest date is less than 2^63 even if
-    /// the wall clock says 1970, as it does on a machine without a battery.
+    /// The time at which the machine was started, 109 years after `distantPast`. With this value the deadline of the latest date is
+    /// less than 2^63 even if the wall clock says 1970, as it does on a machine without a battery.
     fileprivate static let machineStart: UInt64 = 3 << 60
 
     static func < (left: Instant, right: Instant) -> Bool { left.nanoseconds < right.nanoseconds }
@@ -51,18 +52,18 @@ extension Instant {
 /// most recently sampled difference of the clocks. The difference is sampled whenever a client reads the time and, at most once per tick,
 /// when a loop begins to run or wakes. So creating a timer reads no clock.
 enum Clock {
-    /// The monotonic clock minus the wall clock (nanoseconds since 2001), or up to `jitter` more. Adding it to a date yields a deadline. 0
-    /// until the first sample. Any thread.
+    /// The current `Instant` minus the wall clock (nanoseconds since 2001), or up to `jitter` more. Adding it to a date yields a deadline.
+    /// 0 until the first sample. Any thread.
     fileprivate static let offset = Atomic<Int64>(0)
 
     /// When `sampleClocksOncePerTick` last sampled the clocks, as read from the coarse clock. Any thread.
     private static let lastSample = Atomic<UInt64>(0)
 
-    /// A difference that is smaller by no more than this may be jitter between two clock reads, and is not stored, so that a date survives
-    /// conversion to a deadline and back unchanged. A larger one is always stored, so that no deadline is early.
+    /// A difference that is smaller by no more than this may be jitter between two clock reads, and is not stored, so that a date that
+    /// was read survives conversion to a deadline and back unchanged. A larger one is always stored, so that no deadline is early.
     private static let jitter: Int64 = 250
 
-    /// The year 2128, to which dates and intervals are clamped, as in CFRunLoop. In seconds.
+    /// The beginning of 2129, to which dates and intervals are clamped, as in CFRunLoop. In seconds.
     static let latestDate = 4_039_289_856.0
 
     /// The nanoseconds from 1970 to 2001.
@@ -95,9 +96,9 @@ enum Clock {
 
     /// Reads both clocks and stores their difference. Any thread.
     ///
-    /// Uses the coarse clocks, which cost a fifth. The kernel updates both in one step, at each tick and when the clock is set, so their
-    /// difference is exact unless a tick falls between the reads. Where the coarse clocks are as fine as the others, they are read again if
-    /// the thread was interrupted.
+    /// Uses the coarse clocks, which cost a quarter. The kernel updates both in one step, at each tick and when the clock is set, so their
+    /// difference is exact unless a tick falls between the reads. If time has passed between the first and the last read, because of a tick
+    /// or, where the coarse clocks are as fine as the others, an interruption, reads the clocks again, up to five times in all.
     static func sampleClocks() {
         var before: Int64
         var seen: Int64
@@ -135,13 +136,14 @@ enum Clock {
     }
 
     /// The seconds since 2001, for RLAbsoluteTimeGetCurrent. Also samples the difference of the clocks, so a timer with a date computed
-    /// from this value is right even if the clock has just been set. One and a half clock reads. Any thread.
+    /// from this value is right even if the clock has just been set. Less than two clock reads. Any thread.
     static var currentDate: Double {
         sampleClocks()
         return date(ofNanoseconds: read(CLOCK_REALTIME) &- epoch)
     }
 
-    /// Returns the deadline for a date, never early; `date` is not NaN. Reads no clock once the difference has been sampled. Any thread.
+    /// Returns the deadline for a date, by the sampled difference of the clocks never early; `date` is not NaN. Reads no clock once the
+    /// difference has been sampled. Any thread.
     static func instant(ofDate date: Double) -> Instant {
         _ = knownOffset
         return instant(ofTimerDate: clamped(date))
@@ -152,9 +154,9 @@ enum Clock {
     /// which creating the first loop does. Fifteen instructions. Any thread.
     static func instant(ofTimerDate date: Double) -> Instant { instant(ofTimerDate: date, offset.load(ordering: .relaxed)) }
 
-    /// Returns the deadline for a clamped date when `offset` had this value.
+    /// Returns the deadline for a clamped date by this difference of the clocks.
     fileprivate static func instant(ofTimerDate date: Double, _ offset: Int64) -> Instant {
-        // Until 2037 the step of a Double is 128 ns, so these are the earliest nanoseconds that round to the same Double as the date's.
+        // Begins with the lowest value that may round to the date: until 2037, the step of nanoseconds as a Double is at most 128.
         var wall = linux_integer(date * 1e9) &- 63
         while Self.date(ofNanoseconds: wall) < date { wall &+= 128 }
         return Instant(nanoseconds: UInt64(bitPattern: max(wall &+ offset, 0)))
@@ -166,8 +168,9 @@ enum Clock {
     /// Returns the date of an instant, by the sampled difference. Reads no clock once the difference has been sampled. Any thread.
     static func date(of instant: Instant) -> Double { date(ofNanoseconds: Int64(clamping: instant.nanoseconds) &- knownOffset) }
 
-    /// Returns the date that is this many nanoseconds after 2001. Divides, because the product with 1e-9 is rounded twice, and multiplying
-    /// that by 1e9 does not always give the same nanoseconds again.
+    /// Returns the date that is this many nanoseconds after the beginning of 2001. Divides, because 1e9 is exact as a Double and 1e-9 is
+    /// not: with the additional error of that factor, many dates that were read from the clock would not survive conversion to a deadline
+    /// and back.
     private static func date(ofNanoseconds nanoseconds: Int64) -> Double { Double(nanoseconds) / 1e9 }
 
     /// Returns a duration in nanoseconds, clamped to between 0 and `latestDate`; `seconds` is not NaN. O(1).
@@ -177,8 +180,8 @@ enum Clock {
     }
 }
 
-/// A deadline in the form of a date, with which dates are compared without being converted. Both are for the difference of the clocks when
-/// the limit was made.
+/// A deadline in the form of a date, with which dates are compared without being converted. The limit holds only for one difference of the
+/// clocks, the limit's.
 struct DateLimit: BitwiseCopyable {
     private let date: Double
     private let offset: Int64
@@ -186,19 +189,19 @@ struct DateLimit: BitwiseCopyable {
     /// Creates the limit for a deadline, with the current difference of the clocks, or with that of `other`.
     init(_ deadline: UInt64, offsetOf other: DateLimit? = nil) {
         offset = other?.offset ?? Clock.offset.load(ordering: .relaxed)
-        // Later by more than a date is changed by being converted.
+        // 10 µs are added, more than converting can change a date.
         let latest = deadline == .max ? Double.infinity : Double(Int64(clamping: deadline) &- offset) / 1e9 + 1e-5
         date = deadline == 0 ? -.infinity : latest
     }
 
-    /// Whether the clocks still have the difference for which the limit was made. Any thread.
+    /// Whether the difference of the clocks is still the limit's. Any thread.
     var isCurrent: Bool { Clock.offset.load(ordering: .relaxed) == offset }
 
-    /// Whether a clamped date has a deadline that is not before the limit's. Returns false also for dates up to ten microseconds behind
+    /// Whether a clamped date has a deadline that is not before the limit's. Returns false also for dates up to ten microseconds later than
     /// the limit, and for all dates if `isCurrent` is false. Any thread.
     func isReached(by date: Double) -> Bool { date >= self.date && isCurrent }
 
-    /// Returns the deadline that a clamped date had when the limit was made.
+    /// Returns the deadline of a clamped date by the limit's difference of the clocks.
     func instant(of date: Double) -> Instant { Clock.instant(ofTimerDate: date, offset) }
 }
 

@@ -5,8 +5,8 @@ enum Epoll {
     /// Creates an epoll descriptor, close-on-exec. One system call.
     static func create() throws(SystemError) -> Int32 { try checked(linux_epoll_create()) }
 
-    /// Adds a descriptor to the set; `tag` is reported with its events. Errors and hang-ups are always reported. Edge-triggered, an event
-    /// is reported when it happens, otherwise as long as it lasts. One system call. Any thread.
+    /// Adds a descriptor to the set; `tag` is reported with its events. Errors and hang-ups are always reported. With `isEdgeTriggered`, an
+    /// event is reported once, when it happens; otherwise for as long as it lasts. One system call. Any thread.
     static func add(_ epoll: Int32, _ fd: Int32, _ events: Events, isEdgeTriggered: Bool = false, tag: UInt64) throws(SystemError) {
         try checked(linux_epoll_ctl(epoll, EPOLL_CTL_ADD, fd, bits(events, isEdgeTriggered), tag))
     }
@@ -65,7 +65,7 @@ enum Epoll {
 }
 
 /// An eventfd that wakes a loop from its sleep in epoll. It is registered edge-triggered and not read while the loop lives: every write is
-/// a new edge, so a wake-up costs one system call in the thread that wakes and none in the loop.
+/// a new edge, so a wake-up costs one system call in the thread that wakes the loop, and none in the loop.
 enum EventDescriptor {
     /// Creates an eventfd, close-on-exec. One system call.
     static func create() throws(SystemError) -> Int32 { try checked(linux_eventfd()) }
@@ -78,7 +78,8 @@ enum EventDescriptor {
         }
     }
 
-    /// Waits until `wakes` writes in total have arrived, by reading them. Called before the eventfd is closed: see `Poller.close`.
+    /// Reads until `wakes` writes have arrived since the eventfd was created, blocking if necessary. Afterwards it can be closed: no late
+    /// write will reach another file that reuses its number. Called by the loop's thread, which holds the loop's lock.
     static func drain(_ fd: Int32, wakes: UInt64) {
         preservingSystemError {
             var total: UInt64 = 0
@@ -95,7 +96,8 @@ enum TimerDescriptor {
     /// Creates a timerfd, close-on-exec and disarmed. One system call.
     static func create() throws(SystemError) -> Int32 { try checked(linux_timerfd()) }
 
-    /// Makes the timerfd readable from a deadline on, or never with `.never`. One system call.
+    /// Makes the timerfd readable from a deadline on, or never with `.never`. The deadline must be after the start of the machine, because
+    /// 0 disarms a timerfd. One system call.
     static func set(_ fd: Int32, to deadline: Instant) {
         preservingSystemError { _ = linux_timerfd_set(fd, deadline == .never ? 0 : deadline.sinceMachineStart) }
     }

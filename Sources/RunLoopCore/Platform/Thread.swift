@@ -39,7 +39,8 @@ enum Thread {
     static func callAtExit(with value: UnsafeMutableRawPointer) { pthread_setspecific(exitKey, value) }
 
     /// Registers functions to be called before fork(), and after it in parent and child, in addition to those registered before. Never
-    /// undone.
+    /// undone: the library is linked so that it stays loaded (-z nodelete). If memory runs out, the functions are not registered, and a
+    /// child of fork() may find locks held.
     static func prepareFork(
         before: @escaping @convention(c) () -> Void, inParent: @escaping @convention(c) () -> Void,
         inChild: @escaping @convention(c) () -> Void
