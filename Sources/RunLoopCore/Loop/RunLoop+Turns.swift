@@ -27,7 +27,7 @@ extension RunLoopPointer {
     /// Begins a new round, as all ready descriptors have had their turn; no effect if more are ready than were fetched. The caller holds
     /// the lock.
     func endRound(_ mode: ModePointer) {
-        if pointee.eventBatch.isPartial { return }
+        if pointee.eventBatch.isFull { return }
         mode.pointee.roundBegan = pointee.dispatchStamp
         pointee.modeInOrder = mode
     }
@@ -36,9 +36,9 @@ extension RunLoopPointer {
     /// epoll's own order may choose. If there is none, a new round begins; but if more descriptors are ready than were fetched, no round
     /// ever ends, so the event with the oldest turn goes first. The caller holds the lock.
     func beginLast(_ mode: ModePointer, _ left: Int) {
-        if !pointee.eventBatch.isPartial && left == 1 { pointee.modeInOrder = mode }
+        if !pointee.eventBatch.isFull && left == 1 { pointee.modeInOrder = mode }
         if left == 1 { return }
-        if !pointee.eventBatch.isPartial { return mode.pointee.roundBegan = pointee.dispatchStamp }
+        if !pointee.eventBatch.isFull { return mode.pointee.roundBegan = pointee.dispatchStamp }
         pointee.eventBatch.begin(oldest: { tag in turn(tag, mode).map { pointee.dispatchStamp &- $0.pointee } ?? 0 })
     }
 

@@ -30,8 +30,8 @@ struct EventBatch: ~Copyable {
     private var isForOne = false
     /// Whether only one event was requested, so that more descriptors may be ready.
     private(set) var isSingle = false
-    /// Whether the batch is as large as it could be, so that more descriptors may be ready.
-    private(set) var isPartial = false
+    /// Whether the batch has as many events as there was room for, so that more descriptors may be ready. False for a single event.
+    private(set) var isFull = false
     private var random: UInt32 = 1
     /// The number of this batch. It changes with each batch and when events are dropped.
     private(set) var number: UInt32 = 0
@@ -40,14 +40,14 @@ struct EventBatch: ~Copyable {
     private var staleWaits = 0
     private var sawStaleEvent = false
     private var isBroken = false
-    /// How many writes to the poller's wake descriptor have been made or are about to be made.
+    /// How many writes to the poller's wake descriptor have been made, or other threads have committed themselves to.
     private(set) var wakes: UInt64 = 0
 
     init() {}
 
     deinit { free(batch) }
 
-    /// Counts the write to the wake descriptor that ended the last sleep.
+    /// Counts a write to the wake descriptor that has been made, or that another thread has committed itself to.
     mutating func countWake() { wakes += 1 }
 
     /// Whether all events of the last `wait` have been taken.
@@ -145,9 +145,9 @@ struct EventBatch: ~Copyable {
         isTurn = isForOne || turnsOwed > 0
         if turnsOwed > 0 { turnsOwed -= 1 }
         if reregistrations > 0 { reregistrations -= 1 }
-        let limit = isSingle ? 1 : isPartial && isTurn ? shorterBatch() : Self.capacity
+        let limit = isSingle ? 1 : isFull && isTurn ? shorterBatch() : Self.capacity
         count = wait(target.epoll, batch, limit, timeout)
-        isPartial = !isSingle && count == limit
+        isFull = !isSingle && count == limit
         // The event of the wake descriptor is not dispatched, but it may have taken the place of one that is.
         if count == 1 && linux_epoll_tag(batch) == Poller.wakeTag {
             count = isSingle && timeout == 0 ? wait(target.epoll, batch, 1, 0) : 0
@@ -169,13 +169,14 @@ struct EventBatch: ~Copyable {
     /// growing intervals of up to 0.64 s. `sleepsBefore` is the number of sleeps of this pass that have already ended.
     mutating func sleep(_ target: Target, until limit: Instant, _ extent: Extent, _ now: Instant, sleepsBefore count: Int) {
         if !target.hasUnreportedConnects { return wait(target, until: limit, extent, now) }
+        // Callers without a limit do not pass the time.
         let now = Clock.now
         let nextLook = now.advanced(by: 10_000_000 << UInt64(min(count, 6)))
         wait(target, until: min(limit, nextLook), extent, now)
     }
 
-    /// Returns a varying size for a batch. Each batch begins where epoll ended the previous one. If all had the same size and some were
-    /// dropped, the same descriptors might come first in all others.
+    /// Returns a pseudo-random size for a batch, from half the capacity up. Each batch begins where the previous one ended. With a constant
+    /// size, every batch that is not dropped might begin with the same descriptors.
     private mutating func shorterBatch() -> Int {
         random = random &* 1_664_525 &+ 1_013_904_223
         return Self.capacity / 2 + Int(random >> 25)
@@ -231,7 +232,7 @@ struct EventBatch: ~Copyable {
         batch[0] = event
     }
 
-    /// Calls `body` with the tag of each event that has been taken, unless all have been taken.
+    /// Calls `body` with the tag of each event that has been taken, unless none is left: after `drop` it is unknown which have been taken.
     func forEachTaken(_ body: (UInt64) -> Void) {
         if taken == count { return }
         for index in 0..<taken { body(linux_epoll_tag(batch.unsafelyUnwrapped + index)) }

@@ -2,10 +2,10 @@ import CLinux
 
 /// A loop's single epoll, whatever modes the loop has, and the descriptors that it watches.
 ///
-/// A poller needs two descriptors, created with the first watch: the epoll, and an eventfd that ends the loop's wait in it. Interest may
-/// change often, so the epoll set is updated as late and as rarely as possible: for more interest when the loop is about to wait
-/// (`takeChange`), for less only when epoll reports something that is not wanted (`reduce`). epoll reports hang-ups even if they are not
-/// requested, so a watch without interest leaves the epoll set.
+/// A poller needs two descriptors, usually opened for the first watch that has interest: the epoll, and an eventfd that ends the loop's
+/// wait in it. Interest may change often, so the epoll set is updated as late and as rarely as possible: for more interest when the loop is
+/// about to wait (`takeChange`), for less only when epoll reports something that is not wanted (`reduce`). epoll reports hang-ups even if
+/// they are not requested, so a watch without interest leaves the epoll set.
 ///
 /// The fields are changed only here, in `Poller+Epoll.swift`, in `Poller+Host.swift` and in `Poller+Unconnected.swift`, under the loop's
 /// lock. Waiting needs no lock: see `EventBatch`. Calls no user code.
@@ -36,12 +36,12 @@ struct Poller: ~Copyable {
         case free
         /// The watch is in the epoll set.
         case listening
-        /// The watch is not in the epoll set until `listen`: no client is interested, no mode that runs is, or the system was out of
+        /// The watch is not in the epoll set until `listen`: no client is interested, or none in a running mode, or the system was out of
         /// memory.
         case silent
         /// epoll cannot watch the descriptor (a regular file, /dev/null), which counts as always ready.
         case alwaysReady
-        /// The number is not an open descriptor, or epoll refuses it for another reason. Never ready.
+        /// The number is not an open descriptor, or has been closed, or epoll refuses it for another reason. Never ready.
         case broken
     }
 
@@ -51,7 +51,7 @@ struct Poller: ~Copyable {
         case level
         /// epoll reports the descriptor only when its readiness changes.
         case edge
-        /// As `edge`, for a socket of which epoll does not report that it has been connected (a UNIX socket).
+        /// As `edge`, for a UNIX socket, where epoll does not report the connection.
         case edgeWithoutConnect
     }
 
@@ -69,7 +69,7 @@ struct Poller: ~Copyable {
     var firstFree: Int32 = -1
     /// Maps a descriptor number to the index of its watch, or to -1.
     var indexOfDescriptor = BlockList<Int32>()
-    /// Watches whose clients are interested in more than is registered. Some entries may have been freed or updated meanwhile.
+    /// Watches whose clients are interested in more than is registered. Some entries may have been freed or updated since.
     var changes = BlockList<Int32>()
     /// The number of watches registered for less than their clients are interested in.
     var underRegisteredCount = 0
@@ -93,9 +93,10 @@ struct Poller: ~Copyable {
     /// Sets the client. If the old number was odd, epoll reports it until `listenAnew`. O(1).
     mutating func setClient(_ client: UInt64, at index: Int) { watches[index].client = client }
 
-    /// Begins to watch `fd`, which must have no watch yet. Returns the index of the watch; nil if out of memory. The watch is `broken` if
-    /// epoll refuses the descriptor permanently. It is `silent` without interest, or, with errno, if descriptors or memory ran out:
-    /// `listen` tries again. One epoll_ctl, none without interest; three more system calls for the loop's first watch.
+    /// Begins to watch `fd`, for which `index(of:)` must return nil. Returns the index of the watch; nil if out of memory. The watch is
+    /// `broken` if epoll refuses the descriptor permanently. It is `silent` without interest or, if descriptors or memory ran out, with
+    /// errno set: `listen` tries again. One epoll_ctl, none without interest; three more system calls for the loop's first watch with
+    /// interest.
     mutating func add(_ fd: Int32, interest: Events, client: UInt64) -> Int? {
         guard watches.reserve(watches.count + 1), changes.reserve(watches.count + 1) else { return nil }
         let index: Int
@@ -178,7 +179,7 @@ struct Poller: ~Copyable {
     /// The outcome of changing a watch in the epoll set.
     enum Modified {
         case done
-        /// The watch is not in the epoll set.
+        /// Any other failure: the watch is not in the epoll set, usually because its descriptor has been closed.
         case lost
         /// The system is out of memory, so the watch is unchanged.
         case refused
@@ -224,8 +225,9 @@ struct Poller: ~Copyable {
         }
     }
 
-    /// Returns whether the file of a watch has been closed, so that its number refers to no file or to another one. If so, marks the watch
-    /// as broken and frees the number for a new watch. At most one epoll_ctl.
+    /// Returns whether the descriptor of a watch has been closed, so that its number refers to no file or to another one. False for a watch
+    /// that is not in the epoll set, because then this is unknown. If true, marks the watch as broken, permanently: `listenAnew` is called
+    /// only for a watch found by its number, and from here on the number is free for a new watch. At most one epoll_ctl.
     mutating func hasLostFile(_ index: Int) -> Bool {
         let watch = watches[index]
         if watch.state != .listening || modify(index, watch.registered) != .lost { return false }
@@ -234,8 +236,8 @@ struct Poller: ~Copyable {
         return true
     }
 
-    /// Listens for a new client, for which the number may refer to another file than before: discards what is known about it. Returns false
-    /// with errno set, as `listen` does.
+    /// Listens for a new client of a watch that `index(of:)` has found. For that client, the number may refer to another file than before:
+    /// discards what is known about it. Returns false with errno set, as `listen` does.
     mutating func listenAnew(_ index: Int) -> Bool {
         if watches[index].state == .broken || watches[index].state == .alwaysReady { settle(index, .silent) }
         return listen(index)
