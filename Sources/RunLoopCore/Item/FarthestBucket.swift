@@ -5,12 +5,13 @@ extension ItemState {
     fileprivate var indexInFarthest: UInt64 { distance(from: .queued(at: DeadlineBucket.position(1, 0))) }
 }
 
-/// The farthest bucket of a `DeadlineQueue`, to which nearly all calls go, so its timers need not have deadlines: a timer that is added or
-/// moved by a shortcut is queued by date (`TimerStorage.isQueuedByDate`). Its deadline is computed when the bucket is opened, which few
-/// timers live to see, and is until then missing in its slot. So moving a timer does not touch the slot, which for one of a million timers
-/// would have to be fetched from memory.
+/// The farthest bucket of a `DeadlineQueue`. Most timers are added to this bucket and leave it before it is opened. So a timer that is
+/// added or moved by a shortcut is queued by date (`TimerStorage.isQueuedByDate`): its deadline is computed when the bucket is opened, and
+/// until then its slot has none, or an outdated one. So moving a timer does not touch the slot, which for one of a million timers would
+/// have to be fetched from memory.
 ///
-/// A date must be converted with the difference of the clocks at the time of the call, so all deadlines are computed when that changes.
+/// A date has to be converted with the difference of the clocks at the time the timer was added or moved. So when that has changed, the
+/// shortcuts that compare dates fail until an insertion or a move has computed all missing deadlines, with the old difference.
 ///
 /// Guarded by the loop's lock. Calls no user code.
 struct FarthestBucket: BitwiseCopyable {
@@ -28,7 +29,7 @@ struct FarthestBucket: BitwiseCopyable {
         mutating get { withUnsafeMutablePointer(to: &bucket) { $0 } }
     }
 
-    // MARK: shortcuts that call no function. Each returns nil or false, with nothing changed, if it would have to call one.
+    // MARK: shortcuts that call no function. Each returns nil or false, with nothing changed, if it does not apply, or would have to.
 
     /// Adds a timer with a far date. Returns the position, which the caller stores in the timer, together with the date and
     /// `isQueuedByDate`. O(1).
@@ -83,9 +84,12 @@ struct FarthestBucket: BitwiseCopyable {
         return count
     }
 
-    /// Prepares the bucket for another call after the difference of the clocks has changed. O(1), or O(number of slots) if it has.
+    /// Computes the missing deadlines if the difference of the clocks has changed. Called by each insertion or move that is not a shortcut.
+    /// O(1), or O(number of slots) if it has changed.
     mutating func followClocks() { if !limit.isCurrent { storeDeadlines() } }
 
+    /// Stores the deadlines of timers that are queued by date in their slots, computed with the old difference of the clocks, and begins
+    /// to use the new one.
     @inline(never)
     private mutating func storeDeadlines() {
         let count = takeAll()

@@ -33,8 +33,9 @@ struct RegistrationTable: ~Copyable {
 
     private func bucket(of hash: UInt32) -> Int { Int(hash) & (bucketCount &- 1) }
 
-    /// Adds a registration of `source`, in the modes of `set`, and returns it; nil if out of memory. The caller links it to the source.
-    /// Amortized O(1).
+    /// Adds a registration of `source`, in the modes of `set`, and returns it; nil if out of memory. `pendingSignals` is the loop's bitmap,
+    /// with a bit for each slot. If all slots are in use, or there is no memory for another bit, the registration has `noSlot`. The caller
+    /// links it to the source. Amortized O(1).
     mutating func add(
         _ source: SourcePointer, _ hash: UInt32, _ set: ModeSetPointer, _ pendingSignals: UnsafePointer<PendingSignals>
     ) -> RegistrationPointer? {

@@ -2,8 +2,8 @@ import CLinux
 import CRunLoop
 import Synchronization
 
-/// RLRunLoopTimer: 64 bytes, one cache line. What only a few timers need (an interval, a tolerance, functions in the context) is in a
-/// `TimerDetail`.
+/// RLRunLoopTimer: 64 bytes, one cache line. What only a few timers need (an interval, a tolerance, an order, functions in the context) is
+/// in a `TimerDetail`.
 ///
 /// Guarded by the lock of `item.owner`.
 struct TimerStorage: ObjectStorage, ~Copyable {
@@ -51,11 +51,12 @@ struct TimerStorage: ObjectStorage, ~Copyable {
 struct TimerDetail: ~Copyable {
     /// The index in the queue by latest time. Must be the first field: see `TimerDetailPointer.position`.
     var heapIndex: UInt32 = .max
-    /// Whether another thread has invalidated the timer during its callback. The calling thread then releases `context.info` when the
-    /// callback returns.
+    /// Whether the timer was invalidated during its callback by another thread, or after it had been moved to another loop. The thread that
+    /// executes the callback then releases `context.info` when that returns.
     var owesRelease = false
     /// What the context's retain returned for the call in progress; nil if nothing has to be released after it. In the child of a fork()
-    /// without the calling thread, the next call takes it over. Used only by the thread that is calling the timer.
+    /// without the calling thread, the next call takes it over. Used by the thread that is calling the timer and, once no reference is
+    /// left, by the one that frees it.
     var retainedInfo: UnsafeMutableRawPointer?
     /// The interval in seconds: 0 for one-shot timers, `untilArmed` for timers that stay valid until they are armed again.
     var interval: Double
@@ -120,8 +121,7 @@ extension TimerPointer {
     }
 
     /// Creates a timer with one reference, in no loop, owned by the calling thread's context. Returns nil if out of memory. `context.info`
-    /// has been retained by the caller. O(1); a system call only if the slab needs another chunk. Calls no user
-    /// code.
+    /// has been retained by the caller. O(1); a system call only if the slab needs another chunk. Calls no user code.
     static func create(
         _ threadContext: ThreadContextPointer, date: Double, interval: Double, order: Int, _ callout: @escaping TimerStorage.Callout,
         _ context: ClientContext
@@ -133,8 +133,8 @@ extension TimerPointer {
         return nil
     }
 
-    /// Does what `create` does, for a timer without a detail and only from memory in the cache. If this returns nil, `create` may still
-    /// succeed. Calls no user code and makes no system call.
+    /// Does what `create` does, for a timer without a detail and only from memory in the cache of `threadContext`, the calling thread's. If
+    /// this returns nil, `create` may still succeed. Calls no user code and makes no system call.
     static func tryCreate(
         _ threadContext: ThreadContextPointer, date: Double, _ callout: @escaping TimerStorage.Callout, _ info: UnsafeMutableRawPointer?
     ) -> TimerPointer? {
@@ -153,7 +153,7 @@ extension TimerPointer {
     }
 
     /// Adds a detail to a timer that has none. Returns false if out of memory. `context.info` must be the timer's info, and `threadContext`
-    /// the calling thread's. The caller holds the lock.
+    /// the calling thread's. The caller holds the lock, unless the timer is new.
     func addDetail(_ threadContext: ThreadContextPointer, _ interval: Double, _ order: Int, _ context: ClientContext) -> Bool {
         guard let memory = TimerDetail.slab.allocate(threadContext) else { return false }
         let detail = memory.assumingMemoryBound(to: TimerDetail.self)
@@ -182,15 +182,17 @@ extension TimerPointer {
         if item.release() == .dead { destroy() }
     }
 
-    /// Frees the memory, once no reference is left. Any thread; calls the context's release if the timer was never invalidated.
+    /// Frees the memory, once no reference is left. Any thread; calls the context's release if the timer was never invalidated, or if that
+    /// call is owed.
     @inline(never)
     func destroy() {
         if hasDetail { destroyDetail() }
         TimerStorage.slab.deallocate(self)
     }
 
-    /// Does what `release` does, in two cases: the timer has ended; or it has no detail and is queued, and the process has one thread.
-    /// Otherwise returns false without any effect. The caller has checked that clients hold exactly one reference.
+    /// Does what `release` does, in two cases: the timer has ended, and the thread's cache has room for its memory; or it has no detail and
+    /// is queued, and the process has one thread. Otherwise returns false without any effect. The caller has checked that clients hold
+    /// exactly one reference.
     @inline(__always)
     func tryRelease() -> Bool {
         if pointee.item.has(.ended) {
@@ -200,7 +202,8 @@ extension TimerPointer {
             _ = pointee.item.object.references.load(ordering: .acquiring)
             return TimerStorage.slab.deallocateCached(self, own)
         }
-        // The loop keeps this timer until it fires, so only the count changes. Another thread could take a reference meanwhile.
+        // The loop keeps this timer until it fires, so only the count changes. Only without other threads: one could add a reference
+        // between the caller's check and this store.
         guard Thread.isAlone, item.state.isQueued else { return false }
         pointee.item.object.references.store(0, ordering: .releasing)
         return true
@@ -217,13 +220,15 @@ extension TimerPointer {
 
     /// When the timer is due next. Reads no clock. The caller holds the lock.
     var deadline: UInt64 {
-        if pointee.item.has([.repeats, .keepsDeadline]) { return gridDeadline }
+        // Either flag suffices.
+        if pointee.item.has([.repeats, .keepsDeadline]) { return adjustedGridDeadline }
         return Clock.instant(ofTimerDate: pointee.date).nanoseconds
     }
 
-    /// The grid point at which a timer is due, or the instant at which its date is reached if that is earlier only because dates are
-    /// rounded. So a client that has waited for the date finds the timer due, and the timer never fires before its date.
-    private var gridDeadline: UInt64 {
+    /// The detail's `gridDeadline` or, if that is a grid point and the timer's date is reached earlier only because dates are rounded, the
+    /// instant at which the date is reached. So a client that has waited for the date finds the timer due, and the timer never fires before
+    /// its date.
+    private var adjustedGridDeadline: UInt64 {
         let grid = knownDetail.pointee.gridDeadline
         if pointee.item.has(.keepsDeadline) { return grid }
         let ofDate = Clock.instant(ofTimerDate: pointee.date).nanoseconds

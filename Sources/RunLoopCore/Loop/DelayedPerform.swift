@@ -1,7 +1,7 @@
 import CLinux
 
-/// A function that is to be called after a delay: a one-shot timer that can be found by its function and info. Step 9 calls it as it calls
-/// the function of any timer.
+/// A function that is to be called after a delay: a record of the function and info, by which it can be found, and a one-shot timer, which
+/// fires like any timer (step 9 of a pass).
 ///
 /// While the record is linked in its loop's list, the list owns a reference to the timer. The release function of the timer's context frees
 /// the record, so it is never freed while the timer is valid. The links are guarded by the loop's lock.
@@ -9,7 +9,7 @@ struct DelayedPerform: Linked, ~Copyable {
     let loop: RunLoopPointer
     let function: PerformRequest.Function
     let info: UnsafeMutableRawPointer?
-    /// The release function, if there is one. The thread that takes the record out of the list also takes over this.
+    /// The release function, if there is one. The thread that takes the record out of the list takes this over as well.
     var extra: PerformExtraPointer?
     var timer: TimerPointer?
     /// Whether the function is being called, and so cannot be cancelled. Guarded by the loop's lock.
@@ -22,7 +22,7 @@ typealias DelayedPerformPointer = UnsafeMutablePointer<DelayedPerform>
 
 extension RunLoopPointer {
     /// RLRunLoopPerformFunctionAfterDelay and RLRunLoopPerformFunctionAfterDelayWithRelease. Returns false with errno, without calling the
-    /// release function. O(log n), one allocation. Any thread.
+    /// release function. O(log n); allocates the record, and takes the timer and its detail from slabs. Any thread.
     func perform(after seconds: Double, _ request: PerformRequest, _ current: ThreadContextPointer) -> Bool {
         var request = request
         let extra = request.takeRelease()
@@ -62,8 +62,8 @@ extension RunLoopPointer {
         return isQueued
     }
 
-    /// Takes a timer that could not be queued, for lack of memory, out of the list. Returns false if it is no longer in the list: then it
-    /// was queued after all, has fired or been cancelled since, and the record has been freed.
+    /// Takes the record of a timer that could not be queued, for lack of memory, out of the list. Returns false if it is no longer there:
+    /// then the timer was queued after all, has fired or been cancelled since, and the record has been freed.
     private func unlinkAfterFailure(_ timer: TimerPointer) -> Bool {
         let isThere = locked { () -> Bool in
             let delayed = pointee.delayed?.first { $0.pointee.timer == timer }
@@ -73,20 +73,20 @@ extension RunLoopPointer {
         return isThere
     }
 
-    /// Links a function into the loop's list, with a reference to its timer. The caller holds the lock.
+    /// Links a record into the loop's list, with a reference to its timer. The caller holds the lock.
     private func link(_ delayed: DelayedPerformPointer, _ timer: TimerPointer) {
         timer.pointee.item.object.retain()
         delayed.link(into: &pointee.delayed)
     }
 
-    /// Takes a timer out of the list and passes the list's reference to the caller. Returns nil if the timer was not linked. The caller
-    /// holds the lock.
+    /// Takes a record out of the list, and returns its timer with the list's reference. Returns nil if the record was not linked. The
+    /// caller holds the lock.
     fileprivate func unlink(_ delayed: DelayedPerformPointer) -> TimerPointer? {
         delayed.unlink(from: &pointee.delayed) ? delayed.pointee.timer : nil
     }
 
-    /// Cancels the chosen delayed functions and returns how many there were. Moves their release functions to the front of `withdrawn`, where
-    /// the caller finds them by the number `withdrawal`, and calls them. O(number of delayed functions). Any thread.
+    /// Cancels the chosen delayed functions and returns how many there were. Moves their release functions to the front of `withdrawn`. The
+    /// caller finds them there by `withdrawal` and has to call them. O(number of delayed functions). Any thread.
     func cancelDelayed(_ choice: PerformChoice, _ withdrawal: Int = 0) -> Int {
         var count = 0
         while let timer = locked({
@@ -99,8 +99,8 @@ extension RunLoopPointer {
         return count
     }
 
-    /// Takes out of the list the functions that the thread was calling when it exited. Their release functions are called when the loop's
-    /// requests are dropped. Must precede `abandonCalls`, which invalidates the timers. Loop thread only.
+    /// Takes out of the list the records whose functions the thread was calling when it exited. Their release functions are called when the
+    /// loop's requests are dropped. Must precede `abandonCalls`, which invalidates the timers. Loop thread only.
     func endRunningDelayed() {
         while let timer = locked({ unlinkFirst(0) { $0.pointee.isRunning } }) { timer.release() }
     }
@@ -108,7 +108,7 @@ extension RunLoopPointer {
     /// In the child of fork(): makes it possible to cancel the functions that a missing thread was calling. The caller holds all locks.
     func resetRunningDelayedAfterFork() { pointee.delayed?.forEach { $0.pointee.isRunning = false } }
 
-    /// Takes the first chosen function out of the list. Returns its timer with a reference; nil if none is left. The caller holds the lock.
+    /// Takes the first chosen record out of the list. Returns its timer with a reference; nil if none is left. The caller holds the lock.
     private func unlinkFirst(_ withdrawal: Int, where isChosen: (DelayedPerformPointer) -> Bool) -> TimerPointer? {
         guard let delayed = pointee.delayed?.first(where: isChosen) else { return nil }
         withdraw(delayed.pointee.extra, withdrawal)
@@ -122,13 +122,14 @@ private func fireDelayed(_ info: UnsafeMutableRawPointer?) {
     let delayed = info.unsafelyUnwrapped.assumingMemoryBound(to: DelayedPerform.self)
     let loop = delayed.pointee.loop
     let isCancelled = loop.locked { () -> Bool in
-        // A function that is no longer linked has been cancelled.
+        // The function of a record that is no longer linked has been cancelled.
         if delayed.pointee.previous == nil && loop.pointee.delayed != delayed { return true }
         delayed.pointee.isRunning = true
         return false
     }
     if isCancelled { return }
     RUNLOOP_IS_CALLING_OUT_TO_A_PERFORMED_FUNCTION(delayed.pointee.info, delayed.pointee.function)
+    // The record is still linked: while `isRunning`, only the exit of this thread takes it out. So its release function is this thread's.
     let timer = loop.locked { loop.unlink(delayed) }
     let extra = delayed.pointee.extra
     timer?.release()

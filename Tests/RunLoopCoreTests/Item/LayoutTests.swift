@@ -20,6 +20,13 @@ import Testing
         #expect(MemoryLayout<Poller.Watch>.stride == 24)
     }
 
+    /// The objects of slabs whose size is a literal fit.
+    @Test func messagesFitTheirSlabs() {
+        #expect(MemoryLayout<PendingRequest>.size <= 128)
+        #expect(MemoryLayout<RequestStorage>.size <= 128)
+        #expect(MemoryLayout<PortMessageStorage>.size <= 64)
+    }
+
     /// Slabs return addresses whose low three bits are 0; `Handle` refuses other addresses.
     @Test func slabObjectsAreAligned() {
         for stride in [
