@@ -73,7 +73,7 @@ RL_EXPORT RLTypeID RLStringGetTypeID(void);
  *  @param cString   0-terminated characters, not NULL; copied.
  *  @param encoding  the encoding of cString.
  *  @return the string, or NULL.
- *  Errors: NULL with errno EILSEQ, ENOMEM, or EOVERFLOW from 4 GiB on.  Cost: O(bytes). */
+ *  Errors: NULL with errno EILSEQ, ENOMEM, or EOVERFLOW from 4 GiB - 1 on.  Cost: O(bytes). */
 RL_EXPORT RLStringRef RLStringCreateWithCString(RLAllocatorRef allocator, const char *cString,
                                                 RLStringEncoding encoding);
 
@@ -85,7 +85,7 @@ RL_EXPORT RLStringRef RLStringCreateWithCString(RLAllocatorRef allocator, const 
  *                                   removed; without a mark the order is big-endian. 0: the machine's byte order. As in
  *                                   CF, kRLStringEncodingUTF32 is always read as if this were 1.
  *  @return the string, or NULL.
- *  Errors: NULL with errno EILSEQ, ENOMEM, or EOVERFLOW from 4 GiB on.  Cost: O(bytes). */
+ *  Errors: NULL with errno EILSEQ, ENOMEM, or EOVERFLOW from 4 GiB - 1 on.  Cost: O(bytes). */
 RL_EXPORT RLStringRef RLStringCreateWithBytes(RLAllocatorRef allocator, const uint8_t *bytes, RLIndex count,
                                               RLStringEncoding encoding, RLBoolean isExternalRepresentation);
 

@@ -13,12 +13,14 @@ public func RLRetain(_ object: UnsafeRawPointer?) -> UnsafeRawPointer? {
 
 @_optimize(speed) @implementation @c
 public func RLRelease(_ object: UnsafeRawPointer?) {
-    // Programs release thousands of timers, so this case is inlined.
     guard let object else { return reportNull() }
+    // Programs release thousands of timers, so this case is inlined.
     if Handle.isKindWithOneReference(.timer, object), (Handle.storage(object) as TimerPointer).tryRelease() { return }
     release(object)
 }
 
+/// Releases an object of any kind. For the kinds whose references the library can tell from the clients', reports a release without a
+/// reference. Objects of the other kinds are destroyed with their last reference, and `anyKind` reports a later release.
 @inline(never)
 private func release(_ object: UnsafeRawPointer?) {
     guard let kind = anyKind(object, "RLRelease"), let object else { return }

@@ -63,8 +63,9 @@ public func RLMessagePortCreateLocal(
     return port?.handle
 }
 
-/// Returns the remote port for a name that `user` serves, found or created, with a reference for the client; nil with errno set on failure.
-/// Any thread. Call without a lock held. May call user code: the invalidation callback of a port whose server has ended.
+/// Returns the remote port for a name served by a process of `user`, found or created, with a reference for the client; nil after a
+/// diagnostic or with errno set. Any thread. Call without a lock held. May call user code: the error handler, and the invalidation callback
+/// of a port whose server has ended.
 @inline(never)
 private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -> OpaquePointer? {
     guard let name = borrowName(name, function), Registry.current != nil else { return nil }
@@ -79,8 +80,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
         if let local { preservingSystemError { _ = local.release() } }
         guard let port else { return nil }
         if isNew || !port.isPeerGone { return port.handle }
-        // The known port's server has ended, and no loop has noticed that. Another process may serve the name meanwhile, so look it up
-        // again.
+        // The known port's server has ended, and no loop has noticed that. Another process may serve the name by now, so look it up again.
         port.base.invalidate()
         _ = port.release()
     }
@@ -99,10 +99,11 @@ public func RLMessagePortCreateRemoteOfUser(_ allocator: OpaquePointer?, _ name:
 @implementation @c
 public func RLMessagePortGetNameOwner(_ name: OpaquePointer?) -> Int32 {
     guard let name = borrowName(name, "RLMessagePortGetNameOwner") else { return 0 }
+    // The server may be a process of any user.
     guard let fd = try? NameServer.connect(name, of: nil) else { return 0 }
-    let owner = (try? PacketSocket.credentials(fd))?.process ?? 0
+    let process = (try? PacketSocket.credentials(fd))?.process ?? 0
     PacketSocket.close(fd)
-    return owner
+    return process
 }
 
 @implementation @c

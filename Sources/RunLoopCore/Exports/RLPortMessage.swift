@@ -70,7 +70,7 @@ public func RLPortMessageGetComponents(_ message: OpaquePointer?) -> OpaquePoint
 
 @implementation @c
 public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Double) -> UInt8 {
-    guard let message: PortMessagePointer = Handle.borrow(message, "RLPortMessageSendBeforeDate", "message") else { return 0 }
+    guard let message = borrow(message, "RLPortMessageSendBeforeDate") else { return 0 }
     guard let port = message.pointee.sendPort else {
         Misuse.report("RLPortMessageSendBeforeDate", "message", "has no send port")
         return 0

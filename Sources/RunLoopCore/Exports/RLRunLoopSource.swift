@@ -50,6 +50,7 @@ public func RLRunLoopSourceCreate(
         systemError = ENOMEM
         return nil
     }
+    // So signals sent before the source is added to this loop are already ordered among the loop's.
     loop.expect(source)
     return source.handle
 }
@@ -81,7 +82,7 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
     guard let context else { return Misuse.report("RLRunLoopSourceGetContext", "context", expected: "a context", got: nil) }
     let asked = context.pointee.version
     guard asked == 0 || asked == 1 else { return Misuse.report("RLRunLoopSourceGetContext", "context", "version must be 0 or 1") }
-    // The context of an internal source is hidden from clients.
+    // The functions in the context of an internal source are hidden from clients; its info is not.
     let isInternal = source.pointee.item.has(.isInternal)
     let own = isInternal ? SourceDetail() : source.pointee.detail?.pointee ?? SourceDetail()
     let perform = isInternal ? nil : source.pointee.function.perform
@@ -103,6 +104,7 @@ public func RLRunLoopSourceGetContext(_ source: OpaquePointer?, _ context: Unsaf
 
 @implementation @c
 public func RLRunLoopSourceSignal(_ source: OpaquePointer?) {
+    // Inlined, unlike `borrow`: programs signal often.
     guard let source: SourcePointer = Handle.borrow(source, "RLRunLoopSourceSignal", "source") else { return }
     source.signalIfValid()
 }

@@ -16,7 +16,7 @@ enum RequestResult: Int32 {
 /// is to call a callback (RLMessagePortSendRequestAsync). It is never on the stack of the thread that waits, because that thread may end
 /// first.
 ///
-/// Guarded by the remote port's mutex.
+/// Guarded by the remote port's mutex until it is completed; from then on, only the loop's thread uses it.
 struct PendingRequest: Linked, CallbackInfo, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
@@ -30,23 +30,24 @@ struct PendingRequest: Linked, CallbackInfo, ~Copyable {
     let info: UnsafeMutableRawPointer?
     /// Unique among the requests of the port. The reply repeats it.
     var id: UInt32 = 0
-    /// 1 once the request has a result or was withdrawn. Any thread; the result itself is read under the mutex.
+    /// 1 once the request has a result or was withdrawn: no other thread changes the result or the reply afterwards. Any thread.
     let completed = Atomic<UInt32>(0)
     var result = RequestResult.receiveTimeout
     /// The reply's data, if it has any. Retained.
     var reply: DataPointer?
-    /// A run loop source that calls the callback, signalled when the request is completed. It keeps the mode from being empty. The loop has
-    /// the reference to it, and its release function frees the request. nil if a thread waits.
+    /// A run loop source that calls the callback, signalled when the request is completed. It keeps the mode from being empty. Only the
+    /// loop holds a reference to the source. The source's release function frees the request. nil if a thread waits.
     var source: SourcePointer?
     /// Fires if no reply arrives in time; nil if a thread waits, or if there is no deadline. Retained.
     var timer: TimerPointer?
-    /// The connection by which the request is sent. Retained, since another thread may invalidate the port meanwhile. nil once a request
+    /// The connection by which the request is sent. Retained, since another thread may invalidate the port. nil once a request
     /// with a callback was sent; until then the loop does not call the callback, which would free the request while its sender uses it:
     /// sending may call user code that runs the loop. Loop thread only.
     var connection: ConnectionPointer?
     var previous: PendingRequestPointer?
     var following: PendingRequestPointer?
 
+    /// Rounded up to two cache lines, so that no two requests share one.
     static let slab = Slab(size: 128)
 }
 
@@ -110,8 +111,8 @@ extension MessagePortPointer {
     private func pending(_ id: UInt32) -> PendingRequestPointer? { pointee.pending.first?.first { $0.pointee.id == id } }
 }
 
-// How a pending request ends: by a reply, by its time limit, because it could not be sent, or because the port becomes invalid. Loop thread
-// only, and call without the mutex held, unless stated otherwise.
+// How a pending request ends: by a reply, by its time limit, because it could not be sent, or because the port becomes invalid. Called on
+// the loop's thread, without the mutex held, unless stated otherwise.
 
 extension PendingRequestPointer {
     /// Whether the request has a result or was withdrawn. Any thread.
@@ -126,7 +127,7 @@ extension PendingRequestPointer {
         signalAndWake()
     }
 
-    /// Removes the request from the list, and frees what has arrived of a large reply if it is not complete. The caller holds the mutex.
+    /// Removes the request from the list, and discards the part of a large reply that has arrived. The caller holds the mutex.
     private func leaveListLocked() {
         let port = pointee.port
         port.pointee.pending.remove(self)
@@ -167,7 +168,8 @@ extension PendingRequestPointer {
         return isAdded
     }
 
-    /// The callback of the timer: ends the request without a reply, and calls its callback unless the request is still being sent.
+    /// The callback of the timer: ends the request without a reply unless it is completed already, and calls its callback unless the
+    /// request is still being sent.
     func timeOut() {
         pointee.port.locked { if !isCompleted { complete(with: .receiveTimeout) } }
         callBack()
@@ -200,7 +202,8 @@ extension PendingRequestPointer {
         source.release()
     }
 
-    /// Ends the request, in whatever state it is, without calling its callback. Frees it, and perhaps the port.
+    /// Ends the request, in whatever state it is, without calling its callback. Frees the request, or has it freed with the last reference
+    /// to its source. That may free the port, too.
     @inline(never)
     func finish() { if let source = pointee.source { RunLoopPointer.invalidate(source) } else { destroy() } }
 

@@ -5,19 +5,19 @@ import Synchronization
 ///
 /// Constants in C have the same layout: `Sources/CRunLoop/Constants.c`. So do the objects that clang creates for `CFSTR("…")`: a class
 /// pointer, an int, a pointer to the text, the text's length. The class pointer is the symbol `__CFConstantStringClassReference`, which
-/// this library's headers and librunloop-cf.so define as a number: the first eight bytes of an immortal string. So the linker turns such an
-/// object into an RLString, without any conversion.
+/// this library's headers and librunloop-cf.so define as an absolute symbol whose value is the header (the first eight bytes) of an
+/// immortal string. So the linker turns such an object into an RLString, without any conversion.
 struct StringStorage: ObjectStorage, ~Copyable {
     static var kind: Kind { .string }
 
-    /// The flags of UTF-8 text: those of clang's objects for ASCII text, and of all strings that this library creates.
+    /// The form of UTF-8 text: that of clang's objects for ASCII text, and of all strings that this library creates.
     static let narrow: UInt32 = 0x7C8
-    /// The flags of clang's objects for other text, which is UTF-16.
+    /// The form of clang's objects for other text, which is UTF-16.
     private static let wide: UInt32 = 0x7D0
 
     var header: ObjectHeader
-    /// `narrow`, or `wide` in a UTF-16 constant before its first use. Changed at most once, together with `address` and `length`, under the
-    /// mutex of `InternedStrings`; read by any thread.
+    /// `narrow`, or `wide` in a UTF-16 constant before its first use. clang calls this the flags. Changed at most once, together with
+    /// `address` and `length`, under the mutex of `InternedStrings`; read by any thread.
     private let form: Atomic<UInt32>
     /// The hash, computed on first use; 0 before. Any thread may store it, as all compute the same value.
     let hash = Atomic<UInt32>(0)
@@ -69,8 +69,8 @@ struct StringStorage: ObjectStorage, ~Copyable {
 typealias StringPointer = UnsafeMutablePointer<StringStorage>
 
 extension StringPointer {
-    /// Creates a string with one reference. Returns nil with ENOMEM if out of memory, or with EOVERFLOW for 4 GiB and more. One allocation.
-    /// Any thread.
+    /// Creates a string with one reference. Returns nil with ENOMEM if out of memory, or with EOVERFLOW if the text and its terminating 0
+    /// take 4 GiB or more. One allocation. Any thread.
     static func create(_ source: UnsafePointer<UInt8>?, count: Int) -> StringPointer? {
         guard count < Int(UInt32.max) else {
             systemError = EOVERFLOW
@@ -150,7 +150,8 @@ enum InternedStrings {
         mutex.unlock()
     }
 
-    /// Returns the string with this text, which the first call creates; nil with ENOMEM if out of memory. O(length). Any thread.
+    /// Returns the string with this text, which the first call creates. Returns nil with errno if that fails, or if there is no memory for
+    /// a larger table, which is allocated before the text is looked up. O(length), amortized. Any thread.
     static func string(_ text: UnsafePointer<UInt8>, count length: Int) -> StringPointer? {
         mutex.lock()
         defer { mutex.unlock() }
