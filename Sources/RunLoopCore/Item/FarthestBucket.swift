@@ -10,8 +10,9 @@ extension ItemState {
 /// until then its slot has none, or an outdated one. So moving a timer does not touch the slot, which for one of a million timers would
 /// have to be fetched from memory.
 ///
-/// A date has to be converted with the difference of the clocks at the time the timer was added or moved. So when that has changed, the
-/// shortcuts that compare dates fail until an insertion or a move has computed all missing deadlines, with the old difference.
+/// A date has to be converted with the difference of the clocks at the time the timer was added or moved. So all timers that are queued by
+/// date were queued while the difference was that of `limit`. After it has changed, timers are queued by deadline until `followClocks` has
+/// computed the missing deadlines, with the old difference.
 ///
 /// Guarded by the loop's lock. Calls no user code.
 struct FarthestBucket: BitwiseCopyable {
@@ -20,6 +21,8 @@ struct FarthestBucket: BitwiseCopyable {
     private var limit = DateLimit(0)
     /// Whether there may be timers that are queued by date.
     private var hasDates = false
+    /// How many calls have found the difference of the clocks changed since all deadlines were last computed: see `followClocks`.
+    private var delayedCalls = 0
 
     /// The bucket's number in positions.
     static var number: Int { 1 }
@@ -72,8 +75,9 @@ struct FarthestBucket: BitwiseCopyable {
     /// Takes all timers out of the bucket, as `DeadlineBucketPointer.takeAll` does, with their deadlines. O(number of slots).
     mutating func takeAll() -> Int {
         let count = pointer.takeAll()
-        guard hasDates, let entries = bucket.entries else { return count }
+        let mayHaveDates = hasDates
         hasDates = false
+        guard mayHaveDates, let entries = bucket.entries else { return count }
         for index in 0..<count {
             linux_prefetch(entries[min(index &+ SortedTimers.ahead, count &- 1)].position)
             let timer = TimerPointer(queued: entries[index].position)
@@ -84,21 +88,30 @@ struct FarthestBucket: BitwiseCopyable {
         return count
     }
 
-    /// Computes the missing deadlines if the difference of the clocks has changed. Called by each insertion or move that is not a shortcut.
-    /// O(1), or O(number of slots) if it has changed.
-    mutating func followClocks() { if !limit.isCurrent { storeDeadlines() } }
+    /// Lets timers be queued by date again after the difference of the clocks has changed. Every call that is no shortcut calls this. To
+    /// compute the deadlines is O(number of slots), so it is put off until there has been a call for every 16 slots; until then, timers are
+    /// queued by deadline. So a call is amortized O(1) even if the difference changes all the time, as it may where the clocks are emulated.
+    mutating func followClocks() {
+        if limit.isCurrent { return }
+        if hasDates {
+            delayedCalls &+= 1
+            if delayedCalls < bucket.capacity / 16 { return }
+            storeDeadlines()
+        }
+        updateLimit()
+    }
 
     /// Stores the deadlines of timers that are queued by date in their slots, computed with the old difference of the clocks, and begins
     /// to use the new one.
     @inline(never)
     private mutating func storeDeadlines() {
+        delayedCalls = 0
         let count = takeAll()
         for index in 0..<count {
             let entry = bucket.entries.unsafelyUnwrapped[index]
             entry.position.pointee = pointer.fill(entry, number: Self.number)
         }
         pointer.endFilling()
-        updateLimit()
     }
 
     /// To be called after the minimum has changed. O(1).
