@@ -79,19 +79,19 @@ struct DeadlineQueue: ~Copyable {
         return total < Int(DeadlineBucket.maximumIndex) && near.reserve(total)
     }
 
-    // MARK: shortcuts
+    // MARK: shortcuts. Each returns nil or false, with nothing changed, if it cannot be done inline.
 
-    /// Does what `reserve` and `insert` do for a far date, as `FarthestBucket.tryInsert` does.
+    /// Does what `reserve` and `insert` do, for a far date: see `FarthestBucket.tryInsert`.
     @inline(__always)
     mutating func tryInsert(_ timer: TimerPointer, at date: Double, _ total: Int) -> UInt32? {
         near.hasRoom(for: total) ? farthest.tryInsert(timer, at: date) : nil
     }
 
-    /// Does what `remove` does for a far timer, as `FarthestBucket.tryRemove` does.
+    /// Does what `remove` does, for a timer in the farthest bucket: see `FarthestBucket.tryRemove`.
     @inline(__always)
     mutating func tryRemove(_ state: ItemState) -> Bool { farthest.tryRemove(state) }
 
-    /// Does what `move` does for a far timer, as `FarthestBucket.tryMove` does.
+    /// Does what `move` does, for a timer that stays in the farthest bucket: see `FarthestBucket.tryMove`.
     @inline(__always)
     mutating func tryMove(_ state: ItemState, to date: Double) -> Bool { farthest.tryMove(state, to: date) }
 

@@ -22,8 +22,8 @@ struct TimerStorage: ObjectStorage, ~Copyable {
     /// Timers with equal deadlines fire in this order. The numbers are even; 1 is added if `isQueuedByDate`.
     var arrival: UInt = 0
 
-    /// Whether the timer's slot in the farthest bucket has no deadline, or an outdated one: the deadline is only computed, from the date,
-    /// when the bucket is opened. Timers that are in no queue may have any value.
+    /// Whether the timer is in the farthest bucket, and its slot has no deadline, or that of an earlier date. The deadline is then computed
+    /// from `date`, at the latest when the bucket is opened. In a timer that is in no queue, the value means nothing.
     var isQueuedByDate: Bool {
         get { arrival & 1 != 0 }
         set { arrival = arrival & ~1 | (newValue ? 1 : 0) }

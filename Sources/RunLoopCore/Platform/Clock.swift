@@ -154,7 +154,7 @@ enum Clock {
     /// which creating the first loop does. Fifteen instructions. Any thread.
     static func instant(ofTimerDate date: Double) -> Instant { instant(ofTimerDate: date, offset.load(ordering: .relaxed)) }
 
-    /// Returns the deadline for a clamped date by this difference of the clocks.
+    /// Returns the deadline for a clamped date, given the difference of the clocks in the form of `offset`.
     fileprivate static func instant(ofTimerDate date: Double, _ offset: Int64) -> Instant {
         // Begins with the lowest value that may round to the date: until 2037, the step of nanoseconds as a Double is at most 128.
         var wall = linux_integer(date * 1e9) &- 63
@@ -180,28 +180,29 @@ enum Clock {
     }
 }
 
-/// A deadline in the form of a date, with which dates are compared without being converted. The limit holds only for one difference of the
-/// clocks, the limit's.
+/// A deadline in the form of a date, with which dates are compared without being converted.
 struct DateLimit: BitwiseCopyable {
+    /// No date from this one on has an earlier deadline than the limit.
     private let date: Double
+    /// The difference of the clocks for which this is true.
     private let offset: Int64
 
     /// Creates the limit for a deadline, with the current difference of the clocks, or with that of `other`.
     init(_ deadline: UInt64, offsetOf other: DateLimit? = nil) {
         offset = other?.offset ?? Clock.offset.load(ordering: .relaxed)
-        // 10 µs are added, more than converting can change a date.
+        // Ten microseconds more than the deadline's date: more than all the rounding when dates become deadlines, and deadlines dates.
         let latest = deadline == .max ? Double.infinity : Double(Int64(clamping: deadline) &- offset) / 1e9 + 1e-5
         date = deadline == 0 ? -.infinity : latest
     }
 
-    /// Whether the difference of the clocks is still the limit's. Any thread.
+    /// Whether the clocks still have the difference for which the limit is valid. Any thread.
     var isCurrent: Bool { Clock.offset.load(ordering: .relaxed) == offset }
 
     /// Whether a clamped date has a deadline that is not before the limit's. Returns false also for dates up to ten microseconds later than
     /// the limit, and for all dates if `isCurrent` is false. Any thread.
     func isReached(by date: Double) -> Bool { date >= self.date && isCurrent }
 
-    /// Returns the deadline of a clamped date by the limit's difference of the clocks.
+    /// Returns the deadline of a clamped date for the limit's difference of the clocks, even if that is no longer current.
     func instant(of date: Double) -> Instant { Clock.instant(ofTimerDate: date, offset) }
 }
 
