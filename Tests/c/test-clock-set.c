@@ -89,6 +89,29 @@ START_TEST(a_timer_keeps_its_time_when_the_clock_is_set)
 }
 END_TEST
 
+static RLRunLoopTimerRef other_timer;
+static void make_other_due_and_set_clock(UNUSED RLRunLoopTimerRef timer, UNUSED void *info)
+{
+    RLRunLoopTimerSetNextFireDate(other_timer, RLAbsoluteTimeGetCurrent() - 1);
+    wall_set_by -= 3600;
+    RLAbsoluteTimeGetCurrent();
+}
+
+/* The timer waits for the next pass because its date is before this one. By the new clock, it would be due in an hour. */
+START_TEST(a_timer_that_a_callback_makes_due_before_the_clock_is_set_fires_in_the_next_pass)
+{
+    RLAbsoluteTime start = RLAbsoluteTimeGetCurrent();
+    double begin = monotonic_now();
+    other_timer = make_timer(start + 5000, 0, note_monotonic_time, &begin);
+    RLRunLoopTimerRef timer = make_timer(start, 0, make_other_due_and_set_clock, NULL);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), other_timer, kRLRunLoopDefaultMode);
+    RLRunLoopAddTimer(RLRunLoopGetCurrent(), timer, kRLRunLoopDefaultMode);
+    ck_assert_int_eq(RLRunLoopRunInMode(kRLRunLoopDefaultMode, 1e9, 0), kRLRunLoopRunStopped);
+    drop_timer(timer);
+    drop_timer(other_timer);
+}
+END_TEST
+
 /* Emulated clocks may never agree. If each call computed the deadlines of all timers, the test's time limit would end the test. */
 START_TEST(moving_a_timer_is_cheap_even_if_the_clock_is_set_before_each_call)
 {
@@ -157,6 +180,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "clock", 20);
     tcase_add_test(tcase, a_timer_created_right_after_a_clock_change_uses_the_new_clock);
     tcase_add_loop_test(tcase, a_timer_keeps_its_time_when_the_clock_is_set, 0, 12);
+    tcase_add_test(tcase, a_timer_that_a_callback_makes_due_before_the_clock_is_set_fires_in_the_next_pass);
     tcase_add_test(tcase, moving_a_timer_is_cheap_even_if_the_clock_is_set_before_each_call);
     tcase_add_test(tcase, timers_work_when_the_wall_clock_says_1970);
     tcase_add_test(tcase, getting_the_current_time_reads_the_precise_clock_once);

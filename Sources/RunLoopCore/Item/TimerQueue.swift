@@ -106,7 +106,9 @@ struct TimerQueue: ~Copyable {
         while let first = first(), first.key.deadline <= limit, list.append(first.timer.position) { remove(first.timer) }
         for index in 0..<list.count {
             let timer = TimerPointer(queued: list[index])
-            insert(timer, at: timer.deadline)
+            // A date that was up to `limit` stays so if the clock has been set back since. A stored deadline does not depend on the clock.
+            let isStored = timer.pointee.item.has([.repeats, .keepsDeadline])
+            insert(timer, at: isStored ? timer.deadline : min(timer.deadline, limit))
         }
         list.truncate(to: 0)
     }
