@@ -101,8 +101,8 @@ struct FarthestBucket: BitwiseCopyable {
         updateLimit()
     }
 
-    /// Stores the deadlines of timers that are queued by date in their slots, computed with the old difference of the clocks, and begins
-    /// to use the new one.
+    /// Stores the deadlines of timers that are queued by date in their slots, computed with the limit's difference of the clocks, which is
+    /// the one that has been replaced.
     @inline(never)
     private mutating func storeDeadlines() {
         delayedCalls = 0
