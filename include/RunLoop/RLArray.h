@@ -10,8 +10,9 @@
  *  wherever an RLArrayRef is expected. Two arrays are equal if they have the same equal callback and equal values in
  *  the same order. Through its callbacks, an array retains each value that is added, and releases it when it is removed
  *  or when the array is freed: the functions below call them. Callbacks must not change the array that calls them: if
- *  they do, its contents are undefined, but nothing else is harmed. A range must lie within the array: {0, count} is
- *  all of it. `context` is passed to the function beside it.
+ *  they do, its contents are undefined, but nothing else is harmed. While an array is being freed, changing it is
+ *  reported and has no effect. A range must lie within the array: {0, count} is all of it. `context` is passed to the
+ *  function beside it.
  *
  *  Deliberate differences from CFArray
  *  -----------------------------------

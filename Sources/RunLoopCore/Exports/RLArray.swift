@@ -10,12 +10,12 @@ public typealias PointerList = UnsafeMutablePointer<UnsafeRawPointer?>
 @inline(never)
 private func borrow(_ array: OpaquePointer?, _ function: Name) -> ArrayPointer? { Handle.borrow(array, function, "array") }
 
-/// Returns the array behind a handle if it is mutable; otherwise reports the mistake and returns nil.
+/// Returns the array behind a handle if it may be changed; otherwise reports the mistake and returns nil.
 @inline(never)
 private func borrowMutable(_ array: OpaquePointer?, _ function: Name) -> ArrayPointer? {
     guard let array = borrow(array, function) else { return nil }
-    if array.pointee.isMutable { return array }
-    Misuse.report(function, "array", "not mutable")
+    if array.pointee.isMutable && !array.isBeingFreed { return array }
+    Misuse.report(function, "array", array.isBeingFreed ? "being freed" : "not mutable")
     return nil
 }
 

@@ -1,5 +1,6 @@
 import CLinux
 import CRunLoop
+import Synchronization
 
 /// RLArray: an array of pointers, which are retained and compared by the callbacks that the array was created with.
 ///
@@ -69,17 +70,19 @@ extension ArrayPointer {
         return self
     }
 
-    /// Releases a reference. The last one empties the array, and calls release for each value. Any thread.
+    /// Releases a reference. The last one calls release for each value and frees the array. Any thread.
     func release() {
         guard pointee.header.release() else { return }
-        let count = pointee.count
-        // The callbacks find the array empty: one that removes values would otherwise release them a second time.
-        pointee.count = 0
-        for index in 0..<count { pointee.elementCalls.released(pointee.values[index]) }
+        // As in CF, the callbacks find the values. They cannot change the array: see `isBeingFreed`.
+        for index in 0..<pointee.count { pointee.elementCalls.released(pointee.values[index]) }
         pointee.header.tag = 0
         if pointee.isMutable { free(pointee.values) }
         free(self)
     }
+
+    /// Whether the last reference has been released, so that the array must not be changed: a value that a callback removed would be released
+    /// a second time.
+    var isBeingFreed: Bool { pointee.header.references.load(ordering: .relaxed) == 0 }
 
     /// The value at an index; nil outside the array. O(1).
     subscript(value index: Int) -> UnsafeRawPointer? { index >= 0 && index < pointee.count ? pointee.values[index] : nil }
