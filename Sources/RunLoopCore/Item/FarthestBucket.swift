@@ -2,7 +2,7 @@ import CLinux
 
 extension ItemState {
     /// The index of a queued timer without a detail in the farthest bucket; greater than any index for every other timer.
-    fileprivate var indexInFarthest: UInt64 { distance(from: .queued(at: DeadlineBucket.position(1, 0))) }
+    fileprivate var indexInFarthest: UInt64 { distance(from: .queued(at: DeadlineBucket.position(FarthestBucket.number, 0))) }
 }
 
 /// The farthest bucket of a `DeadlineQueue`. Most timers are added to this bucket and leave it before it is opened. So a timer that is
@@ -88,9 +88,10 @@ struct FarthestBucket: BitwiseCopyable {
         return count
     }
 
-    /// Lets timers be queued by date again after the difference of the clocks has changed. Every call that is no shortcut calls this. To
-    /// compute the deadlines is O(number of slots), so it is put off until there has been a call for every 16 slots; until then, timers are
-    /// queued by deadline. So a call is amortized O(1) even if the difference changes all the time, as it may where the clocks are emulated.
+    /// Lets timers be queued by date again after the difference of the clocks has changed. Called by each insertion and move that is not a
+    /// shortcut. Computing the deadlines takes O(number of slots), so it is put off until there has been a call for every 16 slots; until
+    /// then, timers are queued by deadline. So a call is amortized O(1) even if the difference changes all the time, as it may where the
+    /// clocks are emulated.
     mutating func followClocks() {
         if limit.isCurrent { return }
         if hasDates {

@@ -153,6 +153,7 @@ private struct DeadlineWalk {
             let timer = timers[which]
             // Long phases of growing and of shrinking, so that all sizes occur.
             let isGrowing = step / 1_500 % 2 == 0
+            if model.deadlines[which] != nil && random.chance(10) { changeDate(timer, &queue) }
             switch random.below(isGrowing ? 8 : 14) {
             case 0...4 where model.deadlines[which] == nil:
                 arrive(timer)
@@ -189,8 +190,6 @@ private struct DeadlineWalk {
                 }
                 model.set(which, to: nil, 0)
                 count -= 1
-            case 5...7:
-                if model.deadlines[which] != nil { changeDate(timer, &queue) }
             case 8...:
                 // The clock advances, sometimes by a large step, and timers that are due fire.
                 now += spread == .past ? 1_000 : random.chance(2) ? 1 << 45 : UInt64(random.below(2_000_000))
