@@ -6,7 +6,7 @@
 Each row runs a scenario twice, the second time with twice as many operations, and divides the difference by the difference of the
 operations, so what a process does at its start does not count. `--library` runs the program with another librunloop.so.0; it may be
 given several times, for a column each. Of a scenario with two processes, only the client is counted. Counts vary by 1 %, because
-some things depend on time: how many functions are taken together, whether a timer is due already.
+some things depend on time: how many functions are taken together, whether a timer is due already. The number of operations never does.
 """
 import argparse
 import json
@@ -16,21 +16,22 @@ import subprocess
 import sys
 from pathlib import Path
 
-# row: scenario, variant, parameter, and the factor by which the benchmark's amount of work is multiplied
+OPERATIONS, SCALE = "BENCH_OPERATIONS", "BENCH_SCALE"
+# row: scenario, variant, parameter, and how much of it: the variable of support.h that says it, and its value
 ROWS = {
-    "pass": ("pass", "runloop", "nothing", 1),
-    "pass-descriptor": ("pass", "runloop", "descriptor", 1),
-    "signal": ("signal", "runloop", "1", 1),
-    "signal-10000": ("signal", "runloop", "10000", 3),
-    "post": ("post", "runloop", "1", 0.05),
-    "timer-churn": ("churn", "runloop", "1000", 1),
-    "timer-rearm": ("rearm", "runloop", "1000", 1),
-    "timer-fire": ("fire", "runloop", "100000", 10),
-    "descriptor": ("chain", "runloop", "1000", 0.2),
-    "file-descriptor": ("chain", "runloop-descriptor", "1000", 0.2),
-    "socket": ("chain", "runloop-socket", "1000", 0.2),
-    "request-64": ("ask", "runloop", "64", 0.05),
-    "request-32768": ("ask", "runloop", "32768", 1),
+    "pass": ("pass", "runloop", "nothing", OPERATIONS, 60000),
+    "pass-descriptor": ("pass", "runloop", "descriptor", OPERATIONS, 30000),
+    "signal": ("signal", "runloop", "1", OPERATIONS, 60000),
+    "signal-10000": ("signal", "runloop", "10000", OPERATIONS, 150000),
+    "post": ("post", "runloop", "1", SCALE, 0.05),
+    "timer-churn": ("churn", "runloop", "1000", OPERATIONS, 100000),
+    "timer-rearm": ("rearm", "runloop", "1000", OPERATIONS, 500000),
+    "timer-fire": ("fire", "runloop", "100000", OPERATIONS, 500000),
+    "descriptor": ("chain", "runloop", "1000", SCALE, 0.2),
+    "file-descriptor": ("chain", "runloop-descriptor", "1000", SCALE, 0.2),
+    "socket": ("chain", "runloop-socket", "1000", SCALE, 0.2),
+    "request-64": ("ask", "runloop", "64", SCALE, 0.05),
+    "request-32768": ("ask", "runloop", "32768", SCALE, 1),
 }
 LIMITS = Path(__file__).resolve().parent / "instructions.limits"
 COLLECTED = re.compile(r"Collected : (\d+)")
@@ -43,9 +44,9 @@ def read_limits(path=LIMITS):
     return {fields[0]: int(fields[1]) if fields[1] != "-" else None for fields in lines if fields}
 
 
-def run(program, library, scenario, variant, parameter, scale):
+def run(program, library, scenario, variant, parameter, how_much):
     """Returns the instructions of a run, and its number of operations."""
-    environment = dict(os.environ, BENCH_SCALE=str(scale))
+    environment = dict(os.environ, **how_much)
     if library is not None:
         environment["LD_PRELOAD"] = str(library.resolve())
     done = subprocess.run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, scenario, variant, parameter],
@@ -57,9 +58,9 @@ def run(program, library, scenario, variant, parameter, scale):
 
 def count(program, library, row):
     """Returns the instructions of one operation."""
-    scenario, variant, parameter, scale = ROWS[row]
-    few, fewer_operations = run(program, library, scenario, variant, parameter, scale)
-    many, more_operations = run(program, library, scenario, variant, parameter, 2 * scale)
+    scenario, variant, parameter, unit, amount = ROWS[row]
+    few, fewer_operations = run(program, library, scenario, variant, parameter, {unit: str(amount)})
+    many, more_operations = run(program, library, scenario, variant, parameter, {unit: str(2 * amount)})
     return (many - few) / (more_operations - fewer_operations)
 
 

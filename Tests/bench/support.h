@@ -6,6 +6,8 @@
  * anything else: the library under test did something wrong.
  *
  * BENCH_SCALE in the environment multiplies the amount of work (0.1 = ten times shorter).
+ * BENCH_OPERATIONS=N: scenarios that otherwise run for some time do N operations (or the next whole batch), however
+ * long that takes, so that two runs can be compared by the instructions that they execute.
  */
 #ifndef BENCH_SUPPORT_H
 #define BENCH_SUPPORT_H
@@ -96,6 +98,20 @@ static MAYBE_UNUSED void print_result(void)
     fflush(stdout);
 }
 
+static inline MAYBE_UNUSED uint64_t scaled(uint64_t amount)
+{
+    const char *scale = getenv("BENCH_SCALE");
+    uint64_t n = scale ? (uint64_t)((double)amount * atof(scale)) : amount;
+    return n ? n : 1;
+}
+
+/* BENCH_OPERATIONS, or 0. */
+static MAYBE_UNUSED uint64_t fixed_operations(void)
+{
+    const char *operations = getenv("BENCH_OPERATIONS");
+    return operations ? strtoull(operations, NULL, 10) : 0;
+}
+
 static void give_up(int signal_number)
 {
     (void)signal_number;
@@ -107,14 +123,7 @@ static void give_up(int signal_number)
 static MAYBE_UNUSED void arm_give_up(void)
 {
     signal(SIGALRM, give_up);
-    alarm(GIVE_UP_SECONDS);
-}
-
-static inline MAYBE_UNUSED uint64_t scaled(uint64_t amount)
-{
-    const char *scale = getenv("BENCH_SCALE");
-    uint64_t n = scale ? (uint64_t)((double)amount * atof(scale)) : amount;
-    return n ? n : 1;
+    alarm(fixed_operations() ? 0 : GIVE_UP_SECONDS);    /* 0: never */
 }
 
 /* ---- the machine ------------------------------------------------------------------------------ */
