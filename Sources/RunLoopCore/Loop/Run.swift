@@ -74,19 +74,28 @@ extension RunLoopPointer {
     /// Returns the mode to run. If the mode cannot be run, returns nil with errno: 0 if the mode is empty or does not exist, otherwise the
     /// error of the system call that failed.
     private func modeToRun(_ name: StringPointer, _ asCF: Bool, waits: Bool) -> ModePointer? {
-        var found = locked { waits ? ensureListedMode(named: name) : listedMode(named: name) }
+        var found = findMode(name, waits: waits)
         // With `waits`, the mode is created if necessary, so nil means that there was no memory for it, and errno is ENOMEM.
         if found == nil && !waits {
             systemError = 0
             listModesOfRequests()
-            found = locked { listedMode(named: name) }
+            found = findMode(name, waits: waits)
         }
-        guard let mode = found, !name.isCommonModes else { return nil }
-        if !waits && isEmpty(mode, asCF: asCF) {
+        guard let found, !name.isCommonModes else { return nil }
+        if found.hasNothing && !waits && !(asCF && neverEmpties(found.mode)) {
             systemError = 0
             return nil
         }
-        return canListen(mode) ? mode : nil
+        return found.canListen ? found.mode : nil
+    }
+
+    /// Returns the mode with this name and what `modeToRun` has to know about it. `canListen`: whether the mode has no descriptors, or the
+    /// loop was able to open what it needs to wait for them; false with errno.
+    private func findMode(_ name: StringPointer, waits: Bool) -> (mode: ModePointer, hasNothing: Bool, canListen: Bool)? {
+        locked {
+            guard let mode = waits ? ensureListedMode(named: name) : listedMode(named: name) else { return nil }
+            return (mode, hasNothing(mode), descriptorSourceCount(mode) == 0 || pointee.poller.open())
+        }
     }
 
     /// Repeats steps 2 to 9, as numbered in RLRunLoop.h, until the run ends. `onlyOne`: whether to end after the pass that has handled a
@@ -143,7 +152,7 @@ extension RunLoopPointer {
     /// Makes a new activation the innermost one. A stop that was requested earlier is not meant for it, so it is saved for the outer
     /// activation. Outside of any run, only `dispatchGuest` checks for a stop.
     private func enter(_ activation: Activation) {
-        let stop = pointee.stop.exchange(0, ordering: .acquiringAndReleasing)
+        let stop = replaceStop(by: 0)
         if activation.depth > 1 && pointee.activation.place.isLeft(by: activation.place) { StackPlace.reportJump() }
         dropEvents()
         lock()
@@ -160,7 +169,7 @@ extension RunLoopPointer {
     private func leave(to outer: Activation) {
         dropEvents()
         let ended = pointee.activation
-        pointee.lastRunWasStopped = pointee.stop.exchange(ended.stopOfOuter, ordering: .acquiringAndReleasing) != 0
+        pointee.lastRunWasStopped = replaceStop(by: ended.stopOfOuter) != 0
         lock()
         if ended.awaited != nil { ended.mode?.pointee.waitingRuns -= 1 }
         pointee.activation = outer
@@ -178,6 +187,12 @@ extension RunLoopPointer {
         pointee.mayBeEmpty.store(1, ordering: .relaxed)
     }
 
+    /// Stores whether a stop is requested, and returns whether one was. Usually there is none before or afterwards, and nothing is written.
+    private func replaceStop(by new: UInt32) -> UInt32 {
+        if pointee.stop.load(ordering: .acquiring) == new { return new }
+        return pointee.stop.exchange(new, ordering: .acquiringAndReleasing)
+    }
+
     /// Called after the current mode has changed: publishes its name, and registers what its sources are interested in. The caller holds
     /// the lock.
     private func activationChanged() {
@@ -185,9 +200,6 @@ extension RunLoopPointer {
         pointee.currentModeName.store(UInt(bitPattern: mode?.pointee.name), ordering: .releasing)
         if let mode { revisitWatches(mode) }
     }
-
-    /// Whether the mode has no descriptors, or the loop was able to open what it needs to wait for them. False with errno.
-    private func canListen(_ mode: ModePointer) -> Bool { locked { descriptorSourceCount(mode) == 0 || pointee.poller.open() } }
 
     /// Whether the run was stopped, or what it waits for has happened.
     @inline(__always)

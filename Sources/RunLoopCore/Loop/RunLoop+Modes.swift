@@ -195,13 +195,16 @@ extension RunLoopPointer {
     /// `asCF`: whether the run was started through CF's name for the function. In CFRunLoop a common mode of the main loop stands for
     /// libdispatch's main queue and is never empty, whether or not anything uses that queue; programs rely on it. Only a run nested in work
     /// of that queue can find such a mode empty.
-    func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool {
-        locked { !hasItems(mode) && !hasFunctions(for: mode) } && mode.pointee.waitingRuns == 0 && !(asCF && neverEmpties(mode))
+    func isEmpty(_ mode: ModePointer, asCF: Bool) -> Bool { locked { hasNothing(mode) } && !(asCF && neverEmpties(mode)) }
+
+    /// Whether the mode is empty, unless CF's names never find it empty. The caller holds the lock.
+    func hasNothing(_ mode: ModePointer) -> Bool {
+        !hasItems(mode) && !hasFunctions(for: mode) && mode.pointee.waitingRuns == 0
     }
 
     /// Whether CF's names never find this mode empty: see `isEmpty(_:asCF:)`. Call without the lock held.
     @inline(never)
-    private func neverEmpties(_ mode: ModePointer) -> Bool {
+    func neverEmpties(_ mode: ModePointer) -> Bool {
         self == Registry.mainLoop && !MainQueue.isDraining && locked { pointee.commonModes.contains(mode.pointee.number) }
     }
 
