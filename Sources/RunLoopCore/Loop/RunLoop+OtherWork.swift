@@ -42,7 +42,7 @@ enum OtherWork {
 /// the kernel; otherwise a program that runs the loop once per message would poll each time. This is done only a few times in a row, so
 /// that other sources have their turn.
 struct KnownReady: BitwiseCopyable {
-    static var limit: UInt32 { 16 }
+    static var limit: UInt32 { 64 }
 
     /// The tag of the source's event; 0 if there is none.
     var tag: UInt64 = 0
@@ -53,15 +53,13 @@ struct KnownReady: BitwiseCopyable {
 }
 
 extension RunLoopPointer {
-    /// Records that the internal source being called has another message in memory, so that its descriptor is ready. Loop thread only; call
-    /// without the lock held.
+    /// Records that the internal source that was just called has another message in memory, so that its descriptor is ready. Loop thread
+    /// only; the caller holds the lock.
     func expectMore() {
         // A run that does not return after a source handles several messages in one pass.
         if !pointee.activation.returnsAfterSource { return }
-        lock()
         pointee.knownReady.tag = pointee.dispatchFrame.source?.eventTag ?? 0
         pointee.knownReady.mode = pointee.activation.mode
-        unlock()
     }
 
     /// Begins a batch with the event of the source that is known to be ready, if there is one and it may be called now. Returns true if so.
@@ -82,19 +80,16 @@ extension RunLoopPointer {
     /// Whether an internal source that is being called may handle its next message without a pass. Reads the clock if the run or a timer
     /// has a deadline. O(number of sets of the mode). Loop thread only; call without the lock held. Calls no user code.
     func mayContinue(_ source: SourcePointer) -> Bool {
-        lock()
-        let work = otherWork(besides: source)
-        unlock()
+        let work: OtherWork = pointee.activation.returnsAfterSource ? .returnAfterSource : locked { otherWork(besides: source) }
         return work == .none
     }
 
-    /// Returns the first kind of work that applies in the current mode, apart from that of `source`. The caller holds the lock.
+    /// Returns the first other kind of work that applies in the current mode, apart from that of `source`. The caller holds the lock.
     @inline(__always)
     func otherWork(besides source: SourcePointer) -> OtherWork {
         guard let mode = pointee.activation.mode, let registration = source.onlyRegistration, isOneOfSets(registration.set, of: mode) else {
             return .otherLoop
         }
-        if pointee.activation.returnsAfterSource { return .returnAfterSource }
         if pointee.stop.load(ordering: .relaxed) != 0 { return .stop }
         if !hasItems(mode) { return .emptied }
         if !inbox.isEmpty || mayHaveHeld(mode) { return .functions }

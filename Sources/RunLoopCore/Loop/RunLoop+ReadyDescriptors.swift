@@ -175,7 +175,10 @@ extension RunLoopPointer {
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
         threadContext.lock()
         if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
-        return DispatchResult(rawValue: outcome) ?? .unwanted
+        let result = DispatchResult(rawValue: outcome) ?? .unwanted
+        if result != .handledOneOfSeveral { return result }
+        expectMore()
+        return .handled
     }
 
     /// Reduces the registered interest after an event that was not handled; otherwise epoll would report it again and again. The caller

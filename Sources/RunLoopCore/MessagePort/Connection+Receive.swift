@@ -61,9 +61,8 @@ extension ConnectionPointer {
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
         if count == 0 && has(.isFull) { updateInterest() }
-        // A client that waits for its reply seldom has sent more.
-        if count > 0 && !wantsReply && locked({ pointee.ring.isOpen && pointee.ring.hasEntry }) { loop.expectMore() }
-        return count > 0 ? .handled : has(.pollsForMemory) ? .retryLater : .unwanted
+        if count == 0 { return has(.pollsForMemory) ? .retryLater : .unwanted }
+        return reception.nextEntry?.isThere == true ? .handledOneOfSeveral : .handled
     }
 
     /// Receives one packet, or takes one that was received ahead, and handles it. Returns true if it was a request. Loop thread only; calls

@@ -21,6 +21,8 @@ struct Reception: BitwiseCopyable {
     /// How many more bytes may be received before other connections have their turn.
     var budget = PortLimits.bytesPerTurn
     var packet = ReceivedPacket()
+    /// The ring's next entry, once a packet was taken from the ring.
+    var nextEntry: Ring.Next?
 }
 
 /// Packets that were received before the loop could deliver them. Two processes that send each other large one-way requests at the same

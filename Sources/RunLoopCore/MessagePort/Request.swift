@@ -68,6 +68,8 @@ extension RequestPointer {
     /// without a lock held. May call user code if the connection ends.
     @inline(never)
     func reply(_ data: DataPointer?, isDropped: Bool = false) -> Bool {
+        // The sender wants no reply, and no other thread has the request.
+        if pointee.id == 0 && !pointee.isTaken { return true }
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         let connection = pointee.connection
         if pointee.isTaken {
@@ -109,7 +111,7 @@ extension RequestPointer {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
         _ = reply(nil, isDropped: true)
-        if !pointee.header.release() { return true }
+        if !pointee.header.releaseUnlisted() { return true }
         pointee.header.tag = 0
         pointee.data.release()
         pointee.connection.release()

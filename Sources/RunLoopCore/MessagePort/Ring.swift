@@ -198,8 +198,21 @@ struct Ring: BitwiseCopyable {
         return false
     }
 
-    /// Whether there is an entry, including one that has to wait for a request through the socket.
-    var hasEntry: Bool { position != limit || position != tail.pointee.load(ordering: .relaxed) }
+    /// The entry after the one that was just taken.
+    var next: Next { Next(position: position, isKnown: position != limit, tail: tail) }
+
+    /// A place in the ring where an entry may be.
+    struct Next: BitwiseCopyable {
+        fileprivate let position: UInt32
+        /// Whether the entry was there when this value was made. If so, `tail` is not loaded, which would take its cache line away from the
+        /// client for each entry.
+        fileprivate let isKnown: Bool
+        fileprivate let tail: UnsafeMutablePointer<Atomic<UInt32>>
+
+        /// Whether there is an entry, perhaps one that has to wait for a request through the socket. Call with a reference to the
+        /// connection, which keeps the memory mapped; the mutex is not necessary.
+        var isThere: Bool { isKnown || position != tail.pointee.load(ordering: .relaxed) }
+    }
 
     /// Ends a burst, because the ring has stayed empty after `requestDoorbell`, too: `spinForEntry` spins again only after two more
     /// entries.

@@ -83,6 +83,16 @@ struct ObjectHeader: ~Copyable {
         references.load(ordering: .relaxed) < Self.immortal && references.countDown()
     }
 
+    /// Releases a reference to an object that is in no list or table, so that a thread can only add a reference if it has one. Then the last
+    /// reference needs no locked instruction. Returns true if it was the last one. Any thread, lock-free.
+    @inline(__always)
+    func releaseUnlisted() -> Bool {
+        if references.load(ordering: .acquiring) != 1 { return release() }
+        RaceDetector.happensAfter(references)
+        references.store(0, ordering: .relaxed)
+        return true
+    }
+
     /// Releases a reference unless it is the last one, in which case it returns false without a change. Any thread, lock-free.
     @inline(__always)
     func releaseUnlessLast() -> Bool {

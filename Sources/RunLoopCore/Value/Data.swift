@@ -133,7 +133,7 @@ extension DataPointer {
     /// Releases a reference. The last one frees the object and its bytes, unless these are `noCopy`. Any thread.
     @inline(never)
     func release() {
-        guard pointee.header.release() else { return }
+        guard pointee.header.releaseUnlisted() else { return }
         pointee.header.tag = 0
         switch pointee.payloadLocation {
         case .pooled: return DataStorage.smallSlab.deallocate(self)
