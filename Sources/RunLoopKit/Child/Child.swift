@@ -99,9 +99,13 @@ extension ChildPointer {
 
     /// Sends a signal to the child. Throws ESRCH if the child has been waited for. Any thread.
     func send(_ signal: Int32) throws(SystemError) {
-        if linux_pidfd_send_signal(pointee.pidfd, signal) == 0 { return }
-        // EBADF: there is no pidfd.
-        throw systemError == EBADF ? SystemError.make(ESRCH) : .last
+        // A child whose status the kernel discards can still receive signals for a moment.
+        if pointee.progress.load(ordering: .acquiring) == .ended || pointee.pidfd < 0 {
+            systemError = ESRCH
+        } else if linux_pidfd_send_signal(pointee.pidfd, signal) == 0 {
+            return
+        }
+        throw .last
     }
 
     /// Releases an object that the client has not seen, dropping its only reference. Preserves errno.
