@@ -11,7 +11,7 @@ enum {
     IN_PACKET = 20000,
     IN_FILE = 40000,
     RING_THRESHOLD = 16,
-    LIVENESS_INTERVAL = 32,
+    LIVENESS_INTERVAL = 64,
     RING_SIZE = 132 * 1024
 };
 
@@ -113,14 +113,14 @@ static UNUSED void serve_until_ring(void)
 
 static struct server server;
 
-static void begin(void)
+static UNUSED void begin(void)
 {
     use_own_directory();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     serve(&server, NAME, receive, NULL);
 }
 
-static void finish(void)
+static UNUSED void finish(void)
 {
     if (server.port)
         end_server(&server);

@@ -44,8 +44,8 @@
  *  because no loop serves the port, it is dropped only if the 256 MB have no room for it.
  *
  *  A thread that sends many small one-way requests to another process sends most of them without a system call, once
- *  the server has received some. The last few of these may then be sent with success to a server that has just been
- *  killed. In all other cases, a request has reached the server when the call returns. All requests of one thread
+ *  the server has received some. Up to 64 of these may then be sent with success to a server that was killed while
+ *  it was busy. In all other cases, a request has reached the server when the call returns. All requests of one thread
  *  arrive in order. */
 #ifndef RUNLOOP_RLMESSAGEPORTREQUEST_H
 #define RUNLOOP_RLMESSAGEPORTREQUEST_H

@@ -27,7 +27,7 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
 enum DispatchResult: UInt8 {
     /// A client's callback was called.
     case handled
-    /// As `handled`, and the source has its next message in memory: see `KnownReady`.
+    /// As `handled`, and the source probably has its next message in memory: see `KnownReady`.
     case handledOneOfSeveral
     /// No client was waiting for these events any longer. The registration with epoll has been updated.
     case unwanted

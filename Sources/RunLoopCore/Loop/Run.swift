@@ -233,6 +233,8 @@ extension RunLoopPointer {
     @inline(__always)
     private func poll(_ mode: ModePointer) {
         takeWakeUp()
+        // The kernel reports that source, too.
+        pointee.knownReady.tag = 0
         fetchEvents(mode)
     }
 

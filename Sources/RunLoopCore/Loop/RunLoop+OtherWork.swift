@@ -42,7 +42,7 @@ enum OtherWork {
 /// the kernel; otherwise a program that runs the loop once per message would poll each time. This is done only a few times in a row, so
 /// that other sources have their turn.
 struct KnownReady: BitwiseCopyable {
-    static var limit: UInt32 { 64 }
+    static var limit: UInt32 { 31 }
 
     /// The tag of the source's event; 0 if there is none.
     var tag: UInt64 = 0
@@ -53,13 +53,13 @@ struct KnownReady: BitwiseCopyable {
 }
 
 extension RunLoopPointer {
-    /// Records that the internal source that was just called has another message in memory, so that its descriptor is ready. Loop thread
-    /// only; the caller holds the lock.
-    func expectMore() {
+    /// Records that the internal source with this tag, which was just called, has another message in memory, so that its descriptor is
+    /// ready. Does nothing if the source has left the loop meanwhile: its tag has changed. Loop thread only; the caller holds the lock.
+    func expectMore(_ tag: UInt64, _ mode: ModePointer) {
         // A run that does not return after a source handles several messages in one pass.
-        if !pointee.activation.returnsAfterSource { return }
-        pointee.knownReady.tag = pointee.dispatchFrame.source?.eventTag ?? 0
-        pointee.knownReady.mode = pointee.activation.mode
+        if !pointee.activation.returnsAfterSource || SourcePointer(eventTag: tag) == nil { return }
+        pointee.knownReady.tag = tag
+        pointee.knownReady.mode = mode
     }
 
     /// Begins a batch with the event of the source that is known to be ready, if there is one and it may be called now. Returns true if so.

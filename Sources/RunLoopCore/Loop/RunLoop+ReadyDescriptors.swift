@@ -92,7 +92,8 @@ extension RunLoopPointer {
         } else {
             let ready = events.matching(SourcePointer.interest(flags))
             if !ready.isEmpty { outcome = callInternal(source, ready, events) }
-            if outcome == .handled { return true }
+            if outcome == .handledOneOfSeveral { expectMore(tag, mode) }
+            if outcome == .handled || outcome == .handledOneOfSeveral { return true }
         }
         if let source = SourcePointer(eventTag: tag) { disarm(source.inlineRegistration.watch.unsafelyUnwrapped, events, mode, outcome) }
         return false
@@ -135,9 +136,12 @@ extension RunLoopPointer {
 
     /// Calls a source, whether internal or a client's. The caller holds the lock, which is released during the call.
     private func callSource(_ source: SourcePointer, _ ready: Events, _ reported: Events) -> DispatchResult {
-        if source.pointee.item.has(.isInternal) { return callInternal(source, ready, reported) }
-        _ = callClient(source)
-        return .handled
+        if !source.pointee.item.has(.isInternal) {
+            _ = callClient(source)
+            return .handled
+        }
+        let outcome = callInternal(source, ready, reported)
+        return outcome == .handledOneOfSeveral ? .handled : outcome
     }
 
     /// Returns the mode's registration on a watch that was dispatched least recently, usually the first; nil if all have been dispatched
@@ -175,10 +179,7 @@ extension RunLoopPointer {
         let outcome = source.pointee.function.handleEvents(source.pointee.info, ready.rawValue, reported.rawValue)
         threadContext.lock()
         if !pointee.dispatchFrame.isCalling(source) { releaseDeparted() }
-        let result = DispatchResult(rawValue: outcome) ?? .unwanted
-        if result != .handledOneOfSeveral { return result }
-        expectMore()
-        return .handled
+        return DispatchResult(rawValue: outcome) ?? .unwanted
     }
 
     /// Reduces the registered interest after an event that was not handled; otherwise epoll would report it again and again. The caller

@@ -8,7 +8,7 @@ extension Connection {
     /// After how many small one-way requests in a row the server makes a ring, and the client checks whether one was passed.
     fileprivate static var ringThreshold: UInt8 { 16 }
     /// After how many entries the client checks that the server is still there.
-    fileprivate static var livenessInterval: UInt8 { 128 }
+    fileprivate static var livenessInterval: UInt8 { 64 }
     /// How many nanoseconds a client sleeps before it checks a full ring again: less than a server needs to empty a full ring.
     fileprivate static var fullRingPollInterval: Int { 100_000 }
     /// How many times a client checks a full ring before it uses the socket.
@@ -20,7 +20,7 @@ extension ConnectionPointer {
 
     /// Client: sends a small one-way request through the ring, if the server has passed one. Waits a while for room in a full ring. Returns
     /// `isInvalid` if the server is gone, and nil if the request was not sent and has to go through the socket. Unless it waits, makes a
-    /// system call only if the server may be asleep, and for one entry in 128. Any thread; call without a lock held. May call user code if the
+    /// system call only if the server may be asleep, and for one entry in 64. Any thread; call without a lock held. May call user code if the
     /// connection ends.
     func sendByRing(_ message: Int32, _ data: DataPointer?, until deadline: Instant) -> RequestResult? {
         if (data?.pointee.count ?? 0) > Ring.dataLimit { return nil }

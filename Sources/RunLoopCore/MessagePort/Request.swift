@@ -110,6 +110,7 @@ extension RequestPointer {
     func release() -> Bool {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
+        // Also removes the request from the connection's list.
         _ = reply(nil, isDropped: true)
         if !pointee.header.releaseUnlisted() { return true }
         pointee.header.tag = 0

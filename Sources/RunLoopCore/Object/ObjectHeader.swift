@@ -83,8 +83,8 @@ struct ObjectHeader: ~Copyable {
         references.load(ordering: .relaxed) < Self.immortal && references.countDown()
     }
 
-    /// Releases a reference to an object that is in no list or table, so that a thread can only add a reference if it has one. Then the last
-    /// reference needs no locked instruction. Returns true if it was the last one. Any thread, lock-free.
+    /// Releases a reference to an object that no thread can find in a list or table, so that a thread can only add a reference if it has
+    /// one. Then the last reference needs no locked instruction. Returns true if it was the last one. Any thread, lock-free.
     @inline(__always)
     func releaseUnlisted() -> Bool {
         if references.load(ordering: .acquiring) != 1 { return release() }
