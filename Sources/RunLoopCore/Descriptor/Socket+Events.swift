@@ -37,9 +37,8 @@ extension SocketPointer {
     private func callRetaining(_ plan: inout Plan, _ context: ClientContext) -> DispatchResult {
         let info = context.retained()
         let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
-        let level = loop.pushCleanup(CleanupHandler(function: { socket, _, info in releaseInfo(socket, info) }, object: self, info: info))
-        let outcome = callPlanned(&plan, info)
-        loop.popCleanup(level)
+        let cleanup = CleanupHandler(function: { socket, _, info in releaseInfo(socket, info) }, object: self, info: info)
+        let outcome = loop.withCleanup(cleanup) { callPlanned(&plan, info) }
         context.released(info)
         return outcome
     }
@@ -168,10 +167,8 @@ extension SocketPointer {
         defer { data.release() }
         if failure?.isTemporary == true { return .unwanted }
         let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
-        let level = loop.pushCleanup(
-            CleanupHandler(function: { data, address, _ in releaseData(data, address) }, object: data, part: address))
-        callClient(.data, address, UnsafeRawPointer(data), info)
-        loop.popCleanup(level)
+        let cleanup = CleanupHandler(function: { data, address, _ in releaseData(data, address) }, object: data, part: address)
+        loop.withCleanup(cleanup) { callClient(.data, address, UnsafeRawPointer(data), info) }
         if count == 0 && isStream && endpoint.state.isValid { invalidate() }
         return .handled
     }
@@ -198,11 +195,11 @@ extension SocketPointer {
             return .handled
         }
         let loop = RunLoopPointer(ThreadContextPointer.current.unsafelyUnwrapped)
-        let level = loop.pushCleanup(CleanupHandler(function: { address, _, _ in releaseData(address, nil) }, object: address))
-        defer { loop.popCleanup(level) }
-        withUnsafePointer(to: &fd) {
-            RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
-                handle, UInt(SocketCallBacks.accept.rawValue), address.handle, UnsafeRawPointer($0), info, callout)
+        loop.withCleanup(CleanupHandler(function: { address, _, _ in releaseData(address, nil) }, object: address)) {
+            withUnsafePointer(to: &fd) {
+                RUNLOOP_IS_CALLING_OUT_TO_A_SOCKET_CALLBACK_FUNCTION(
+                    handle, UInt(SocketCallBacks.accept.rawValue), address.handle, UnsafeRawPointer($0), info, callout)
+            }
         }
         return .handled
     }

@@ -25,11 +25,11 @@ struct SourceFunction: BitwiseCopyable, @unchecked Sendable {
 
 /// What a source has done about events of its descriptor.
 enum DispatchResult: UInt8 {
-    /// A client's callback was called.
+    /// A client's callback was called, or a run has what it waits for.
     case handled
     /// As `handled`, and the source probably has its next message in memory: see `KnownReady`.
     case handledOneOfSeveral
-    /// No client was waiting for these events any longer. The registration with epoll has been updated.
+    /// Neither of these: no client waits for the events any longer, or a signal follows. The registration with epoll has been updated.
     case unwanted
     /// There was no memory or no descriptor to handle the events, so they have to be retried a little later.
     case retryLater

@@ -14,7 +14,7 @@ enum RunResult: Int32 {
 struct Activation: BitwiseCopyable {
     /// The mode that is running; nil outside of any run.
     var mode: ModePointer?
-    /// What the run waits for, if it counts in `Mode.waitingRuns`: it ends as if it were stopped once this is not 0.
+    /// What the run waits for, if it is one of `Mode.waitingRuns`: the run ends as if it were stopped once this is not 0.
     var awaited: UnsafePointer<Atomic<UInt32>>?
     /// The nesting depth: the number of activations, this one and all outer ones.
     var depth = 0

@@ -28,8 +28,18 @@ extension RunLoopPointer {
         }
     }
 
-    /// Registers a handler for the case that the thread exits inside the client's callback that is called next. Returns the level to pass
-    /// to `popCleanup`. If memory runs out, registers nothing. O(1). Loop thread only.
+    /// Calls `body`, with a handler for the case that the thread exits inside a client's callback meanwhile. If memory runs out, without the
+    /// handler. Loop thread only; call without the lock held.
+    @inline(__always)
+    func withCleanup<Result>(_ cleanup: CleanupHandler, _ body: () -> Result) -> Result {
+        let level = pushCleanup(cleanup)
+        let result = body()
+        popCleanup(level)
+        return result
+    }
+
+    /// Registers a handler for the case that the thread exits inside a client's callback before `popCleanup`. Returns the level to pass
+    /// to that. If memory runs out, registers nothing. O(1). Loop thread only.
     @inline(__always)
     func pushCleanup(_ cleanup: CleanupHandler) -> Int {
         let level = pointee.cleanupHandlers.count

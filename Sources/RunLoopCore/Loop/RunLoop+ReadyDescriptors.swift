@@ -4,8 +4,8 @@ import Synchronization
 // Steps 5 and 9: calling the sources whose descriptors are ready. Loop thread only.
 
 extension RunLoopPointer {
-    /// Calls the mode's source on the next ready descriptor, or all its sources if several share the descriptor. Returns true if one was
-    /// called. Loop thread only; call without the lock held. Calls user code.
+    /// Calls the mode's source on the next ready descriptor, or all its sources if several share the descriptor. Returns true if one has
+    /// handled its events. Loop thread only; call without the lock held. Calls user code.
     func dispatchReadyDescriptor(_ mode: ModePointer) -> Bool {
         if pointee.eventBatch.isEmpty { return false }
         if dispatchFetched(mode) { return true }

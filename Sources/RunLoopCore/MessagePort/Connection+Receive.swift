@@ -4,6 +4,32 @@ import Synchronization
 
 // What a connection does when its descriptor is ready: a listener accepts clients, a server receives requests, a client receives replies.
 
+/// A packet, or an entry of the ring, that a connection has received.
+struct ReceivedPacket: BitwiseCopyable {
+    /// Means nothing until something was received.
+    var frame = Frame(kind: .dropped)
+    /// The payload, with a reference for the receiver; nil also if there was no memory for it.
+    var data: DataPointer?
+    /// Only in `ReceivedAhead`: this stands for a packet that violates the protocol, after which nothing is received.
+    var isViolation = false
+
+    /// How many bytes of memory the payload takes.
+    var length: Int { data?.pointee.capacity ?? 0 }
+}
+
+/// What a thread needs to receive from a connection, and what it has received.
+struct Reception: BitwiseCopyable {
+    /// The calling thread's context.
+    let threadContext: ThreadContextPointer
+    /// Whether the packet goes to `ahead` rather than to the caller.
+    var isAhead = false
+    /// How many more bytes may be received before other connections have their turn.
+    var budget = PortLimits.bytesPerTurn
+    var packet = ReceivedPacket()
+    /// The ring's next entry, once a packet was taken from the ring.
+    var nextEntry: Ring.Next?
+}
+
 extension ConnectionPointer {
     /// Handles the `ready` events of the socket: sends queued frames, then accepts or receives. Loop thread only; call without a lock held.
     /// Calls user code.
@@ -65,12 +91,13 @@ extension ConnectionPointer {
         return reception.nextEntry?.isThere == true ? .handledOneOfSeveral : .handled
     }
 
-    /// Receives one packet, or takes one that was received ahead, and handles it. Returns true if it was a request. Loop thread only; calls
+    /// Receives one packet, one ring entry or pieces of a large request, or takes what was received ahead, and handles it. Returns true if
+    /// a request was complete. Loop thread only; calls
     /// user code.
     @inline(__always)
     private func receiveRequest(_ reception: inout Reception) -> Bool {
-        let progress = takeAhead(&reception) ?? receive(&reception)
-        if progress != .complete { return end(progress) }
+        let progress = (has(.hasAhead) ? takeAhead(&reception) : nil) ?? receive(&reception)
+        if progress != .complete { return handleIncomplete(progress) }
         let packet = reception.packet
         if packet.frame.kind == .hello {
             SilentClients.remove(self)
@@ -90,19 +117,19 @@ extension ConnectionPointer {
             }
             return false
         }
-        pointee.port.handle(request, on: RunLoopPointer(reception.threadContext))
+        pointee.port.deliver(request, on: RunLoopPointer(reception.threadContext))
         return true
     }
 
-    /// Receives one packet from the server. Returns true if it completed a request that the calling thread waits for. The thread of `loop`
-    /// only; call without a lock held. May call user code if the connection ends.
+    /// Receives one packet from the server, or pieces of a large reply. Returns true if that completed a request that the calling thread
+    /// waits for. The thread of `loop` only; call without a lock held. May call user code if the connection ends.
     func receiveReply(on loop: RunLoopPointer) -> Bool {
         var reception = Reception(threadContext: loop.threadContext)
         let progress = receive(&reception)
-        if progress != .complete { return end(progress) }
+        if progress != .complete { return handleIncomplete(progress) }
         let packet = reception.packet
-        let hasPayload = packet.data != nil || packet.frame.payloadLocation == .absent
-        let result: RequestResult = packet.frame.kind == .reply && hasPayload ? .success : .transportError
+        let isKept = packet.data != nil || packet.frame.payloadLocation == .absent
+        let result: RequestResult = packet.frame.kind == .reply && isKept ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
     }
 
@@ -185,6 +212,31 @@ extension ConnectionPointer {
         }
     }
 
+    /// Updates the connection for a frame that arrived through the socket, perhaps with a descriptor. Returns false if the frame violates the
+    /// protocol. The caller holds the mutex.
+    @inline(__always)
+    func noteReceived(_ frame: Frame, _ passed: Int32) -> Bool {
+        // Only frames without a payload may arrive between the pieces of a payload.
+        let hasPayload = frame.payloadLocation == .inline || frame.payloadLocation == .pieces
+        if pointee.incoming.isUnderWay && hasPayload && frame.kind != .piece { return false }
+        if frame.payloadLocation == .pieces { pointee.incoming.begin(frame) }
+        switch frame.kind {
+        case .hello: pointee.handshakeDone = true
+        case .request:
+            if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.payloadLocation == .inline { noteOneWay(frame) }
+        case .doorbell: return pointee.ring.isOpen
+        case .ring where pointee.role == .server: return pointee.ring.open()
+        case .ring:
+            if passed == linux_passed_refused { break }
+            return passed >= 0 && pointee.ring.map(passed)
+        // Also false if no payload is under way.
+        case .piece: return pointee.incoming.add(frame.length)
+        case .abandoned: pointee.incoming.reset()
+        case .reply, .dropped: break
+        }
+        return true
+    }
+
     /// Whether the connection may receive now. While it `isFull`, it may not. A loop must also wait until all packets received ahead are
     /// delivered, since otherwise the order of requests would change; and at a server, until no reply is queued. The loops that serve a port
     /// update what they watch one after the other, so one of them may still get here. The caller holds the mutex.
@@ -197,10 +249,11 @@ extension ConnectionPointer {
     /// What this end of the connection may receive, for `Frame.parse`. The caller holds the mutex.
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }
 
-    /// Ends the connection after `closed` and `violation`, waits for memory after `full`. Always returns false, for callers to return. Call
+    /// Handles progress other than `complete`: ends the connection after `closed` and `violation`, makes it wait for memory after `full`,
+    /// otherwise does nothing. Always returns false, for callers to return. Call
     /// without a lock held; may call user code.
     @inline(never)
-    private func end(_ progress: Progress) -> Bool {
+    private func handleIncomplete(_ progress: Progress) -> Bool {
         if progress == .closed { handlePeerClosed() }
         if progress == .full { setWaitsForMemory(true) }
         if progress == .violation { disconnect(because: "was disconnected because it sent an invalid packet") }

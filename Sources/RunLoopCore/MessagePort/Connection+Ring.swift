@@ -102,13 +102,6 @@ extension ConnectionPointer {
         return .gone
     }
 
-    /// Records a frame that went through the socket. The caller holds the mutex.
-    @inline(__always)
-    func noteSent(_ frame: Frame) {
-        if frame.kind != .request { return }
-        if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.id != 0 { pointee.ring.counter = 0 }
-    }
-
     /// Client: sends a doorbell. The caller holds the mutex.
     private func sendDoorbell() -> PacketSocket.Sent {
         pointee.ring.cancelDoorbellRequest()
@@ -142,33 +135,9 @@ extension ConnectionPointer {
         }
     }
 
-    /// Updates the connection for a frame that arrived through the socket, perhaps with a descriptor. Returns false if the frame violates the
-    /// protocol. The caller holds the mutex.
-    @inline(__always)
-    func noteReceived(_ frame: Frame, _ passed: Int32) -> Bool {
-        // Only frames without a payload may arrive between the pieces of a payload.
-        let hasPayload = frame.payloadLocation == .inline || frame.payloadLocation == .pieces
-        if pointee.incoming.isUnderWay && hasPayload && frame.kind != .piece { return false }
-        if frame.payloadLocation == .pieces { pointee.incoming.begin(frame) }
-        switch frame.kind {
-        case .hello: pointee.handshakeDone = true
-        case .request:
-            if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.payloadLocation == .inline { noteOneWay(frame) }
-        case .doorbell: return pointee.ring.isOpen
-        case .ring where pointee.role == .server: return pointee.ring.open()
-        case .ring:
-            if passed == linux_passed_refused { break }
-            return passed >= 0 && pointee.ring.map(passed)
-        // Also false if no payload is under way.
-        case .piece: return pointee.incoming.add(frame.length)
-        case .abandoned: pointee.incoming.reset()
-        case .reply, .dropped: break
-        }
-        return true
-    }
-
     /// Server: counts small one-way requests in a row, and passes a ring to a client that sends many. The caller holds the mutex.
-    private func noteOneWay(_ frame: Frame) {
+    @inline(never)
+    func noteOneWay(_ frame: Frame) {
         pointee.ring.counter = frame.id == 0 && frame.length <= Ring.dataLimit ? pointee.ring.counter + 1 : 0
         if pointee.ring.counter < Connection.ringThreshold { return }
         pointee.ring.counter = 0

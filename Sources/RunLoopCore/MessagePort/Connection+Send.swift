@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-// How a request or a reply travels: within the process through the port's queue; to another process as one packet, in pieces, or, if it is
-// a small one-way request, through the ring.
+// How requests and replies travel to another process: as one packet, in pieces or, a small one-way request, through the ring. And how a
+// request travels within the process: through the port's queue. (A reply within the process completes the request directly.)
 
 extension Instant {
     /// Returns the deadline of a request that starts to wait for room at this instant. As in CF, ten days or more mean no limit, and less
@@ -57,9 +57,9 @@ extension ConnectionPointer {
     /// is closed, and closes it if out of memory. Any thread; call without the mutex held. May call user code if it closes the connection.
     @inline(never)
     func send(_ frame: Frame, _ data: DataPointer?) {
-        var outgoing = SendQueue.OutgoingFrame(frame, data)
+        var outgoing = OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in
-            let sent = sendFirstLocked(&outgoing)
+            let sent = sendUnlessQueuedLocked(&outgoing)
             if sent == .full && !enqueueLocked(outgoing) { return .failed }
             return sent
         }
@@ -70,10 +70,10 @@ extension ConnectionPointer {
     /// Client: sends a request, or as much of it as there is room for; the rest is then queued, and `ticket` is set. Returns `full` if
     /// nothing was sent. Any thread; call without the mutex held.
     func send(request frame: Frame, _ data: DataPointer?, _ ticket: inout UInt32?) -> PacketSocket.Sent {
-        var outgoing = SendQueue.OutgoingFrame(frame, data)
+        var outgoing = OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in
             if outgoing.frame.payloadLocation == .pieces && !pointee.sendQueue.reserve() { return .failed }
-            let sent = sendFirstLocked(&outgoing)
+            let sent = sendUnlessQueuedLocked(&outgoing)
             if sent == .done || sent == .gone || !outgoing.isUnderWay { return sent }
             if sent == .failed || !enqueueLocked(outgoing) {
                 abandonLocked()
@@ -88,7 +88,7 @@ extension ConnectionPointer {
 
     /// Sends a frame, or as much of it as there is room for. Sends nothing, and returns `gone` or `full`, if the connection is closed or
     /// other frames are queued. The caller holds the mutex.
-    private func sendFirstLocked(_ outgoing: inout SendQueue.OutgoingFrame) -> PacketSocket.Sent {
+    private func sendUnlessQueuedLocked(_ outgoing: inout OutgoingFrame) -> PacketSocket.Sent {
         if !pointee.isOpen { return .gone }
         if !pointee.sendQueue.isEmpty { return .full }
         var budget = PortLimits.bytesPerTurn
@@ -98,7 +98,7 @@ extension ConnectionPointer {
     /// Sends a frame, and as many pieces of its payload as there is room for, but little more than `budget` bytes. Returns `full` if that is
     /// not all. The caller holds the mutex.
     @inline(never)
-    func sendLocked(_ outgoing: inout SendQueue.OutgoingFrame, _ budget: inout Int) -> PacketSocket.Sent {
+    func sendLocked(_ outgoing: inout OutgoingFrame, _ budget: inout Int) -> PacketSocket.Sent {
         let data = outgoing.data
         if !outgoing.isUnderWay {
             let isInline = outgoing.frame.payloadLocation == .inline
@@ -128,6 +128,13 @@ extension ConnectionPointer {
             limit = Frame.pieceLimit
         }
         return .done
+    }
+
+    /// Records a frame that went through the socket. The caller holds the mutex.
+    @inline(__always)
+    func noteSent(_ frame: Frame) {
+        if frame.kind != .request { return }
+        if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.id != 0 { pointee.ring.counter = 0 }
     }
 
     /// Sends one packet: the head of the frame, and then the payload, unless `bytes` is nil. Passes the descriptor `file` along unless it is

@@ -35,10 +35,10 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     /// The number that stands for the peer, in `PacketSocket` as the sender of descriptors: all processes of another user are one peer.
     let sender: UInt64
     let created = Clock.now
+    /// The socket; -1 if there is none. Constant, except that the child of a fork() sets it to -1.
+    var fd: Int32
     let mutex = Mutex()
     // Guarded by `mutex`.
-    /// The socket. -1 if there is none, and in the child of a fork().
-    var fd: Int32
     /// Cleared once, by `shutDown`.
     var isOpen = true
     /// Whether descriptors may arrive with packets: at a client that expects a ring, and at every socket on Linux before 6.16.

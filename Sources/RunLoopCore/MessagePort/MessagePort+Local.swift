@@ -61,7 +61,7 @@ extension MessagePortPointer {
         var count = 0
         while let queued = queue.takeNext(portSource, inStream: count > 1) {
             count += 1
-            handle(RequestPointer(queued.content), on: loop)
+            deliver(RequestPointer(queued.content), on: loop)
             if !loop.mayContinue(portSource.pointee.source) { break }
         }
         if count == 0 { loop.pointee.performedNothing = true }
@@ -69,7 +69,7 @@ extension MessagePortPointer {
 
     /// Calls the port's callback with a request, and releases the request. The result is sent as the reply, unless the callback has taken
     /// the request over. Loop thread only; call without a lock held.
-    func handle(_ request: RequestPointer, on loop: RunLoopPointer) {
+    func deliver(_ request: RequestPointer, on loop: RunLoopPointer) {
         guard let callout = pointee.callout, base.beginCall() else {
             // The port has just become invalid. The connection is closed first, so that the sender learns this, rather than that there is
             // no reply.
@@ -82,11 +82,11 @@ extension MessagePortPointer {
         let info = context.retain == nil ? context.info : context.retained()
         request.pointee.outer = loop.pointee.requestInCallback.map { RequestPointer($0) }
         loop.pointee.requestInCallback = UnsafeMutableRawPointer(request)
-        let level = loop.pushCleanup(CleanupHandler(function: abandonRequest, object: self, part: request, info: info))
         Probe.report(.received, .messagePort, self, number: UInt(request.pointee.number))
-        let result = RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
-            handle, UInt(UInt32(bitPattern: request.pointee.messageID)), request.pointee.data.handle, info, callout)
-        loop.popCleanup(level)
+        let result = loop.withCleanup(CleanupHandler(function: abandonRequest, object: self, part: request, info: info)) {
+            RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_CALLBACK_FUNCTION(
+                handle, UInt(UInt32(bitPattern: request.pointee.messageID)), request.pointee.data.handle, info, callout)
+        }
         loop.pointee.requestInCallback = UnsafeMutableRawPointer(request.pointee.outer)
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?

@@ -101,15 +101,32 @@ extension MessagePortPointer {
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
         guard let pending = begin(loop, mode, nil, nil) else { return base.isValid ? .transportError : .isInvalid }
-        let level = loop.pushCleanup(
-            CleanupHandler(function: { pending, _, _ in PendingRequestPointer(pending).finish() }, object: pending))
         let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
-        let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
-        // Reports why the request was not sent, even if another thread has invalidated the port meanwhile.
-        if sent != .success { locked { if pending.pointee.reply == nil { pending.pointee.result = sent } } }
+        let cleanup = CleanupHandler(function: { pending, _, _ in PendingRequestPointer(pending).finish() }, object: pending)
+        let wasStopped = loop.withCleanup(cleanup) { () -> Bool in
+            let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
+            if sent == .success { return awaitReply(pending, until: deadline) }
+            // Reports why the request was not sent, even if another thread has invalidated the port meanwhile.
+            locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
+            return false
+        }
+        _ = pending.withdraw()
+        let result = pending.pointee.result
+        if result == .success { Probe.report(.received, .reply, self, number: UInt(pending.pointee.id)) }
+        swap(&reply, &pending.pointee.reply)
+        if result == .isInvalid { base.invalidate(thenRelease: pending.destroy) } else { pending.destroy() }
+        // A stop meanwhile is meant for the outer run. Outside of all runs, it concerns only a guest, whose host is notified of it.
+        if wasStopped && (loop.pointee.activation.depth > 0 || loop.pointee.guest.isOn) { loop.requestStop() }
+        return result
+    }
+
+    /// Runs the calling thread's loop until a request that was sent is completed or `deadline` has passed. Returns whether a run was
+    /// stopped. Call without a lock held. Calls user code.
+    private func awaitReply(_ pending: PendingRequestPointer, until deadline: Instant) -> Bool {
+        let (loop, mode) = (pending.pointee.loop, pending.pointee.mode)
         var wasStopped = false
         var runLimit = deadline
-        while sent == .success && !pending.isCompleted {
+        while !pending.isCompleted {
             let result = loop.run(
                 in: mode, until: runLimit, returnAfterSourceHandled: true, awaited: withUnsafePointer(to: pending.pointee.completed) { $0 })
             // `result` does not show this: a reply that is handled in the same pass hides a stop.
@@ -123,15 +140,7 @@ extension MessagePortPointer {
             // A reply that arrived in time counts even if the run has handled other sources first, so check once more.
             if deadline != .never && Clock.now >= deadline { runLimit = .distantPast }
         }
-        Probe.report(.received, .reply, pending.pointee.port, number: UInt(pending.pointee.id))
-        loop.popCleanup(level)
-        _ = pending.withdraw()
-        let result = pending.pointee.result
-        swap(&reply, &pending.pointee.reply)
-        if result == .isInvalid { base.invalidate(thenRelease: pending.destroy) } else { pending.destroy() }
-        // A stop meanwhile is meant for the outer run. Outside of all runs, it concerns only a guest, whose host is notified of it.
-        if wasStopped && (loop.pointee.activation.depth > 0 || loop.pointee.guest.isOn) { loop.requestStop() }
-        return result
+        return wasStopped
     }
 
     /// RLMessagePortSendRequestAsync: sends a request, and has the calling thread's loop call `callout` in `mode`. The thread of `loop`;

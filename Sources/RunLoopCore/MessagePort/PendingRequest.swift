@@ -16,7 +16,7 @@ enum RequestResult: Int32 {
 /// is to call a callback (RLMessagePortSendRequestAsync). It is never on the stack of the thread that waits, because that thread may end
 /// first.
 ///
-/// Guarded by the remote port's mutex until it is completed; from then on, only the loop's thread uses it.
+/// Guarded by the remote port's mutex. Once it is completed nothing changes it, so the loop's thread then reads it without.
 struct PendingRequest: Linked, CallbackInfo, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
@@ -188,16 +188,16 @@ extension PendingRequestPointer {
         source.pointee.item.object.retain()
         cancelTimer()
         finish()
-        let level = pointee.loop.pushCleanup(
-            CleanupHandler(
-                function: { port, pending, _ in
-                    PortHeaderPointer(port).endCall()
-                    PendingRequestPointer(pending).pointee.source?.release()
-                }, object: port, part: self))
-        Probe.report(.received, .reply, port, number: UInt(pointee.id))
-        RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
-            port.handle, UInt(UInt32(bitPattern: pointee.result.rawValue)), pointee.reply?.handle, pointee.info, callout)
-        pointee.loop.popCleanup(level)
+        let cleanup = CleanupHandler(
+            function: { port, pending, _ in
+                PortHeaderPointer(port).endCall()
+                PendingRequestPointer(pending).pointee.source?.release()
+            }, object: port, part: self)
+        if pointee.result == .success { Probe.report(.received, .reply, port, number: UInt(pointee.id)) }
+        pointee.loop.withCleanup(cleanup) {
+            RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
+                port.handle, UInt(UInt32(bitPattern: pointee.result.rawValue)), pointee.reply?.handle, pointee.info, callout)
+        }
         port.base.endCall()
         source.release()
     }

@@ -1,30 +1,6 @@
 import CLinux
 import Synchronization
 
-/// A packet, or an entry of the ring, that a connection has received.
-struct ReceivedPacket: BitwiseCopyable {
-    var frame = Frame(kind: .dropped)
-    /// The payload, with a reference for the receiver; nil also if there was no memory for it.
-    var data: DataPointer?
-    /// Only in `ReceivedAhead`: this stands for a packet that violates the protocol, after which nothing is received.
-    var isViolation = false
-
-    fileprivate var length: Int { data?.pointee.capacity ?? 0 }
-}
-
-/// What a thread needs to receive from a connection, and what it has received.
-struct Reception: BitwiseCopyable {
-    /// The calling thread's context.
-    let threadContext: ThreadContextPointer
-    /// Whether the packet goes to `ahead` rather than to the caller.
-    var isAhead = false
-    /// How many more bytes may be received before other connections have their turn.
-    var budget = PortLimits.bytesPerTurn
-    var packet = ReceivedPacket()
-    /// The ring's next entry, once a packet was taken from the ring.
-    var nextEntry: Ring.Next?
-}
-
 /// Packets that were received before the loop could deliver them. Two processes that send each other large one-way requests at the same
 /// time, each from the thread that also receives, would otherwise wait for each other forever. So a thread that waits for room in a send
 /// receives for the ports that its own loop serves, but calls no port's callback. The loop delivers the packets, in order, when it runs.
@@ -101,7 +77,6 @@ extension ConnectionPointer {
     /// Takes the oldest packet that was received ahead, and its bytes from the budget. Returns nil if there is none, if a reply to the
     /// client is queued, or if the client has too many unanswered requests. Any thread; call without the mutex held.
     func takeAhead(_ reception: inout Reception) -> Progress? {
-        if !has(.hasAhead) { return nil }
         let taken = locked { () -> ReceivedPacket? in
             if has(.isFull) || !pointee.sendQueue.isEmpty { return nil }
             let first = pointee.ahead.takeFirst()

@@ -7,25 +7,6 @@ import Synchronization
 ///
 /// Guarded by the connection's mutex.
 struct SendQueue: ~Copyable {
-    /// A frame to be sent. Its data is retained only while the frame is in the queue.
-    struct OutgoingFrame: BitwiseCopyable {
-        var frame: Frame
-        var data: DataPointer?
-        /// -1 until the head of the frame was sent; from then on, how many bytes of a payload in pieces were sent.
-        var sent = -1
-
-        init(_ frame: Frame, _ data: DataPointer?) {
-            self.frame = frame
-            self.data = data
-            guard let data else { return }
-            self.frame.length = data.pointee.count
-            self.frame.payloadLocation = data.pointee.count <= Frame.inlineLimit ? .inline : .pieces
-        }
-
-        /// Whether a part of the frame was sent.
-        var isUnderWay: Bool { sent >= 0 }
-    }
-
     fileprivate var frames = PlainList<OutgoingFrame>()
     /// The number of the frame at the front, modulo 2³². Once this has changed, that frame has left the queue.
     fileprivate(set) var ticket: UInt32 = 0
@@ -55,7 +36,7 @@ struct SendQueue: ~Copyable {
 extension ConnectionPointer {
     /// Queues what is left of a frame. Returns false if out of memory. The caller holds the mutex.
     @inline(never)
-    func enqueueLocked(_ outgoing: SendQueue.OutgoingFrame) -> Bool {
+    func enqueueLocked(_ outgoing: OutgoingFrame) -> Bool {
         var waiting = outgoing
         if !pointee.sendQueue.reserve() { return false }
         waiting.data = outgoing.data?.lastingCopy()
@@ -69,7 +50,7 @@ extension ConnectionPointer {
     /// mutex.
     func abandonLocked() {
         pointee.sendQueue.removeAll()
-        _ = enqueueLocked(SendQueue.OutgoingFrame(Frame(kind: .abandoned), nil))
+        _ = enqueueLocked(OutgoingFrame(Frame(kind: .abandoned), nil))
     }
 
     /// Client: waits until there may be room for a request. Returns false at the deadline. Meanwhile sends what is queued; receives

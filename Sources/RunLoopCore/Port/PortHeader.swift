@@ -5,8 +5,8 @@ import Synchronization
 ///
 /// There are two reference counts. `object` counts the program's references, among them those of its messages and of the run loop source
 /// that it has created; before the last one is released, the port is invalidated. `internalReferences` counts the library's own reasons to
-/// keep the port: connections and requests. When the last of these is released, the port is freed. All references of the
-/// program, and all calls of the port's callbacks, which may retain the port again, together count as one internal reference.
+/// keep the port: connections and requests. When the last of these is released, the port is freed. One internal
+/// reference (`isKept`) stands for all references of the program and all calls of the port's callbacks, which may retain the port again.
 struct PortHeader: Linked, Locked, CallbackInfo, ~Copyable {
     typealias InvalidationCallout = @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
@@ -37,7 +37,7 @@ struct PortHeader: Linked, Locked, CallbackInfo, ~Copyable {
         case end
     }
 
-    /// In the cache line of what senders write, since receivers touch neither for each message.
+    /// In one cache line with what senders write: a receiver touches neither the references nor those fields for each message.
     var object: ObjectHeader
     var queue: PortQueue
     let functions: Functions
