@@ -377,7 +377,7 @@ END_TEST
 
 /* ---- turns ---- */
 
-enum { TURN_REQUESTS = 32, LARGE = 100000, TURN_LARGE_REQUESTS = (1 << 20) / LARGE + 1, WITHOUT_PAUSE = 100 };
+enum { TURN_REQUESTS = 64, LARGE = 100000, TURN_LARGE_REQUESTS = (1 << 20) / LARGE + 1, WITHOUT_PAUSE = 300 };
 static int greedy, other, served_before_the_other;
 
 static void send_large(int fd, size_t length)
@@ -413,7 +413,7 @@ static RLDataRef provoke_next_request(UNUSED RLMessagePortRef local, int32_t id,
     return NULL;
 }
 
-/* After 32 small requests or 1 MB of one client, others have their turn: they are served then, or after the next such batch. */
+/* After 64 small requests or 1 MB of one client, others have their turn: they are served then, or after the next such batch. */
 START_TEST(endless_requests_of_one_client_do_not_starve_another)
 {
     serve_again(provoke_next_request, 0);

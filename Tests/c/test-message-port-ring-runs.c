@@ -2,7 +2,7 @@
  * without asking the kernel. */
 #include "message-port-ring.h"
 
-enum { AT_ONCE = 300, MOST_IN_A_ROW = 2 * 32 };
+enum { AT_ONCE = 300, MOST_IN_A_ROW = 2 * 64 };
 
 static void send_at_once(void)
 {
@@ -29,7 +29,7 @@ static int ready_descriptor(void *info) { return *(int *)info; }
 
 static void end_row(UNUSED void *info) { in_a_row = 0; }
 
-/* The loop knows the next entry without asking the kernel, but another descriptor still has its turn: after 32 entries, a count
+/* The loop knows the next entry without asking the kernel, but another descriptor still has its turn: after 64 entries, a count
  * that may begin anew when that descriptor becomes ready. The port may also end with entries unread. */
 START_TEST(runs_for_one_ring_message_do_not_starve_a_descriptor)
 {
@@ -116,7 +116,7 @@ START_TEST(a_source_of_lower_order_is_served_before_the_next_ring_entry)
 }
 END_TEST
 
-enum { MOST_IN_TWO_TURNS = 2 * 32 };
+enum { MOST_IN_TWO_TURNS = 2 * 64 };
 static int received_before = -1;
 
 static void note_received(UNUSED void *info)

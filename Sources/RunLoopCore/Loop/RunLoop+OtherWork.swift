@@ -42,7 +42,7 @@ enum OtherWork {
 /// the kernel; otherwise a program that runs the loop once per message would poll each time. This is done only a few times in a row, so
 /// that other sources have their turn.
 struct KnownReady: BitwiseCopyable {
-    static var limit: UInt32 { 31 }
+    static var limit: UInt32 { 63 }
 
     /// The tag of the source's event; 0 if there is none.
     var tag: UInt64 = 0

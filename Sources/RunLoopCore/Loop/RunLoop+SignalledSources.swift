@@ -53,6 +53,7 @@ extension RunLoopPointer {
     /// O(1) if nothing is signalled; otherwise O(log n) per signalled source, however many sources there are. A signal to a source that is
     /// in several loops, or in none, makes every loop search all its sources once.
     func performSignalledSources(_ mode: ModePointer, onlyOne: Bool) -> Bool {
+        if !maySignalsWait { return false }
         var handled = false
         lock()
         if let source = takeSignals(mode) {
@@ -68,6 +69,12 @@ extension RunLoopPointer {
         }
         unlock()
         return handled
+    }
+
+    /// Whether a source may be signalled, in any mode. Without the lock, which would cost more than the rest of a pass that has nothing to
+    /// perform. A thread that signals a source after this was read also wakes the loop, which then makes another pass.
+    private var maySignalsWait: Bool {
+        pointee.mayHaveQueued || !pointee.pendingSignals.isEmpty || SharedSignals.count != pointee.sharedSignalsSeen
     }
 
     /// Performs the queued sources. The caller holds the lock, which is temporarily released.

@@ -127,7 +127,7 @@ enum PortLimits {
     /// How many bytes of large payloads one connection may move before other sources are served.
     static var bytesPerTurn: Int { 1024 * 1024 }
     /// How many small one-way requests of one connection are received before other sources are served.
-    static var requestsPerTurn: Int { 32 }
+    static var requestsPerTurn: Int { 64 }
     /// The most memory, in bytes, that a payload takes before its bytes have arrived.
     static var unseenBytes: Int { 1024 * 1024 }
     /// How much memory the large payloads that this process's servers are receiving may take together, not counting one exempt payload.

@@ -68,8 +68,6 @@ extension RequestPointer {
     /// without a lock held. May call user code if the connection ends.
     @inline(never)
     func reply(_ data: DataPointer?, isDropped: Bool = false) -> Bool {
-        // The sender wants no reply, and no other thread has the request.
-        if pointee.id == 0 && !pointee.isTaken { return true }
         if pointee.answered.exchange(1, ordering: .sequentiallyConsistent) != 0 { return false }
         let connection = pointee.connection
         if pointee.isTaken {
@@ -91,6 +89,10 @@ extension RequestPointer {
         return true
     }
 
+    /// Whether `reply` has something to do: not if the sender wants no reply and no other thread has the request.
+    @inline(__always)
+    var needsReply: Bool { pointee.id != 0 || pointee.isTaken }
+
     /// RLMessagePortCopyRequest: keeps the request beyond the call of the port's callback, whose result is then not the answer, and adds a
     /// reference. Only the thread of that callback.
     func takeOver() {
@@ -111,7 +113,7 @@ extension RequestPointer {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
         // Also removes the request from the connection's list.
-        _ = reply(nil, isDropped: true)
+        if needsReply { _ = reply(nil, isDropped: true) }
         if !pointee.header.releaseUnlisted() { return true }
         pointee.header.tag = 0
         pointee.data.release()
