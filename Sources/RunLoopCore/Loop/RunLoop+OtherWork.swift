@@ -38,9 +38,9 @@ enum OtherWork {
     case time
 }
 
-/// A source on a descriptor that has its next message in memory, which step 5 looks for. The next pass calls this source without polling
-/// the kernel; otherwise a program that runs the loop once per message would poll each time. This is done only a few times in a row, so
-/// that other sources have their turn.
+/// A source on a descriptor that probably has its next message in memory, which step 5 looks for. The next pass calls this source without
+/// polling the kernel; otherwise a program that runs the loop once per message would poll each time. With the message that came before,
+/// this makes at most one turn of a connection (`PortLimits.requestsPerTurn`) in a row; then other sources have their turn.
 struct KnownReady: BitwiseCopyable {
     static var limit: UInt32 { 63 }
 
