@@ -90,6 +90,20 @@ START_TEST(the_next_ring_entry_does_not_keep_another_mode_awake)
 }
 END_TEST
 
+START_TEST(the_next_ring_entry_keeps_only_its_own_mode_from_being_idle)
+{
+    pid_t child = receive_one_of_many();
+    RLRunLoopSourceRef keeper = make_source(0, do_nothing, NULL);
+    RLRunLoopAddSource(RLRunLoopGetCurrent(), keeper, RLSTR("other"));
+    ck_assert(RLRunLoopIsIdleInMode(RLSTR("other")));
+    ck_assert(!RLRunLoopIsIdleInMode(MODE));
+    RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server.source, MODE);
+    ck_assert(RLRunLoopIsIdleInMode(MODE));
+    drop_source(keeper);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
 static void note_ready(UNUSED RLFileDescriptorRef descriptor, UNUSED RLOptionFlags ready, UNUSED void *info)
 {
     note("descriptor");
@@ -154,6 +168,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, finish);
     tcase_add_loop_test(tcase, runs_for_one_ring_message_do_not_starve_a_descriptor, 0, 2);
     tcase_add_test(tcase, the_next_ring_entry_does_not_keep_another_mode_awake);
+    tcase_add_test(tcase, the_next_ring_entry_keeps_only_its_own_mode_from_being_idle);
     tcase_add_test(tcase, an_unlimited_run_serves_another_descriptor_between_ring_entries);
     tcase_add_test(tcase, a_source_of_lower_order_is_served_before_the_next_ring_entry);
     return suite;

@@ -18,7 +18,7 @@
  *      Function: a post           the function is called               function and info
  *      Port: a message            the port's callback                  object and item: the port
  *      MessagePort: a request     received, just before the callback   number, and the port's name
- *      Reply: a reply             received, where it is waited for     number, and the port's name
+ *      Reply: a reply or none     received, where it is waited for     number, and the port's name
  *      Wake: a wake-up            didSleep                             object: the loop
  *
  *  Events with the same value in common arrive in the order in which they were sent, except that several signals or
@@ -114,7 +114,7 @@ typedef struct RLRunLoopProbe {
     RLRunLoopProbeFunction willSleep;    /**< A loop is about to sleep. */
     RLRunLoopProbeFunction didSleep;     /**< The loop has woken. */
     RLRunLoopProbeFunction sent;         /**< A signal, post, message, request, reply or wake-up was sent. */
-    RLRunLoopProbeFunction received;     /**< A request or reply has arrived. */
+    RLRunLoopProbeFunction received;     /**< A request has arrived, or a wait for a reply has ended. */
     RLRunLoopProbeFunction dropped;      /**< Something that was sent will not arrive. */
     RLRunLoopProbeFunction willPass;     /**< A pass begins: a loop is about to look for work. */
 } RLRunLoopProbe;

@@ -29,7 +29,7 @@ enum DispatchResult: UInt8 {
     case handled
     /// As `handled`, and the source probably has its next message in memory: see `KnownReady`.
     case handledOneOfSeveral
-    /// Neither of these: no client waits for the events any longer, or a signal follows. The registration with epoll has been updated.
+    /// Nothing that ends a run, such as a part of a message, or no client waits for the events any longer.
     case unwanted
     /// There was no memory or no descriptor to handle the events, so they have to be retried a little later.
     case retryLater

@@ -158,9 +158,8 @@ extension RunLoopPointer {
         defer { unlock() }
         guard case .mode(let mode) = choose(name, make: false) else { return true }
         let target = self.target(mode)
-        if pointee.wake.isPending || pointee.knownReady.tag != 0 || latestWake(mode) <= Clock.now.nanoseconds || hasWork(mode) {
-            return false
-        }
+        if pointee.wake.isPending || latestWake(mode) <= Clock.now.nanoseconds || hasWork(mode) { return false }
+        // That includes a source that is `KnownReady`: its descriptor is ready as long as it has a message.
         return target.isNothing || !target.alwaysReady && Descriptor.poll(target.epoll, for: .readable).isEmpty
     }
 

@@ -48,7 +48,7 @@ struct KnownReady: BitwiseCopyable {
     var tag: UInt64 = 0
     /// The mode in which the source was called.
     var mode: ModePointer?
-    /// How many passes in a row have called such a source.
+    /// How many passes have called such a source since `limit` was last reached, or one was not called.
     var count: UInt32 = 0
 }
 

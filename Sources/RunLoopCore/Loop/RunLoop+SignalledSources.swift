@@ -71,8 +71,8 @@ extension RunLoopPointer {
         return handled
     }
 
-    /// Whether a source may be signalled, in any mode. Without the lock, which would cost more than the rest of a pass that has nothing to
-    /// perform. A thread that signals a source after this was read also wakes the loop, which then makes another pass.
+    /// Whether a source may be signalled, in any mode. Without the lock, which would cost more than all the rest if nothing is signalled. For
+    /// a source that is signalled after this was read, the program has to wake the loop, which then makes another pass.
     private var maySignalsWait: Bool {
         pointee.mayHaveQueued || !pointee.pendingSignals.isEmpty || SharedSignals.count != pointee.sharedSignalsSeen
     }

@@ -92,8 +92,7 @@ extension ConnectionPointer {
     }
 
     /// Receives one packet, one ring entry or pieces of a large request, or takes what was received ahead, and handles it. Returns true if
-    /// a request was complete. Loop thread only; calls
-    /// user code.
+    /// a request was complete. Loop thread only; calls user code.
     @inline(__always)
     private func receiveRequest(_ reception: inout Reception) -> Bool {
         let progress = (has(.hasAhead) ? takeAhead(&reception) : nil) ?? receive(&reception)

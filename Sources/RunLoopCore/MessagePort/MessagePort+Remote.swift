@@ -110,9 +110,9 @@ extension MessagePortPointer {
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
             return false
         }
+        Probe.report(.received, .reply, self, number: UInt(pending.pointee.id))
         _ = pending.withdraw()
         let result = pending.pointee.result
-        if result == .success { Probe.report(.received, .reply, self, number: UInt(pending.pointee.id)) }
         swap(&reply, &pending.pointee.reply)
         if result == .isInvalid { base.invalidate(thenRelease: pending.destroy) } else { pending.destroy() }
         // A stop meanwhile is meant for the outer run. Outside of all runs, it concerns only a guest, whose host is notified of it.

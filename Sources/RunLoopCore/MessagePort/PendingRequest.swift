@@ -16,7 +16,7 @@ enum RequestResult: Int32 {
 /// is to call a callback (RLMessagePortSendRequestAsync). It is never on the stack of the thread that waits, because that thread may end
 /// first.
 ///
-/// Guarded by the remote port's mutex. Once it is completed nothing changes it, so the loop's thread then reads it without.
+/// Guarded by the remote port's mutex. Once it is completed no other thread changes it, so the loop's thread then uses it without.
 struct PendingRequest: Linked, CallbackInfo, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
@@ -193,7 +193,7 @@ extension PendingRequestPointer {
                 PortHeaderPointer(port).endCall()
                 PendingRequestPointer(pending).pointee.source?.release()
             }, object: port, part: self)
-        if pointee.result == .success { Probe.report(.received, .reply, port, number: UInt(pointee.id)) }
+        Probe.report(.received, .reply, port, number: UInt(pointee.id))
         pointee.loop.withCleanup(cleanup) {
             RUNLOOP_IS_CALLING_OUT_TO_A_MESSAGE_PORT_REPLY_FUNCTION(
                 port.handle, UInt(UInt32(bitPattern: pointee.result.rawValue)), pointee.reply?.handle, pointee.info, callout)
