@@ -13,6 +13,26 @@ extension Instant {
     }
 }
 
+/// A frame to be sent, as far as it has not been sent.
+struct OutgoingFrame: BitwiseCopyable {
+    var frame: Frame
+    /// The payload. Retained only in a `SendQueue`.
+    var data: DataPointer?
+    /// -1 until the head of the frame was sent; from then on, how many bytes of a payload in pieces were sent.
+    var sent = -1
+
+    init(_ frame: Frame, _ data: DataPointer?) {
+        self.frame = frame
+        self.data = data
+        guard let data else { return }
+        self.frame.length = data.pointee.count
+        self.frame.payloadLocation = data.pointee.count <= Frame.inlineLimit ? .inline : .pieces
+    }
+
+    /// Whether a part of the frame was sent.
+    var isUnderWay: Bool { sent >= 0 }
+}
+
 extension ConnectionPointer {
     /// Sends a request to the local port, and waits for room until `deadline`. Returns `isInvalid` if that port is gone: the caller
     /// invalidates the remote port, after removing the request from its list. Any thread; call without a lock held. May call user code if a
