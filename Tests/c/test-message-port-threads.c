@@ -142,8 +142,11 @@ START_TEST(a_port_invalidated_by_another_thread_does_not_keep_the_reply_mode)
         RLMessagePortInvalidate(remote);
         pthread_barrier_wait(&round_ends);
         RLRelease(remote);
-        remote = RLMessagePortCreateRemote(NULL, NAME);
-        ck_assert_ptr_nonnull(remote);
+        /* A child that does not get a processor for a while has a full accept queue. */
+        while ((remote = RLMessagePortCreateRemote(NULL, NAME)) == NULL && errno == EAGAIN)
+            sched_yield();
+        if (remote == NULL)
+            ck_abort_msg("round %d: errno %d", round, errno);
     }
     enough = true;
     pthread_barrier_wait(&round_begins);
