@@ -113,12 +113,14 @@ static UNUSED void serve_until_ring(void)
 
 static struct server server;
 
-static UNUSED void begin(void)
+static void begin_with(RLMessagePortCallBack callback)
 {
     use_own_directory();
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    serve(&server, NAME, receive, NULL);
+    serve(&server, NAME, callback, NULL);
 }
+
+static UNUSED void begin(void) { begin_with(receive); }
 
 static UNUSED void finish(void)
 {

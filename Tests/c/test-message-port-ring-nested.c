@@ -56,9 +56,7 @@ static pid_t client;
 /* Starts a client, waits until it has sent all, and makes the run in which the first of its last requests arrives. */
 static void run_nested(void)
 {
-    use_own_directory();
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    serve(&server, NAME, receive_nested, NULL);
+    begin_with(receive_nested);
     client = start(send_few);
     while (!shared->has_ring || shared->received < shared->sent)
         RLRunLoopRunInMode(MODE, 0.05, true);
@@ -75,7 +73,7 @@ static void end_nested(void)
 {
     drop_source(keeper);
     end_process(client, SIGKILL);
-    remove_own_directory();
+    finish();
 }
 
 START_TEST(a_port_that_ends_in_a_nested_run_is_not_called_again)
@@ -86,6 +84,7 @@ START_TEST(a_port_that_ends_in_a_nested_run_is_not_called_again)
     ck_assert_int_eq(calls, 2);
     RLRelease(server.source);
     RLRelease(server.port);
+    server.port = NULL;
     for (int run = 0; run < 3; run++)
         ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0.05, true), kRLRunLoopRunTimedOut);
     end_nested();
@@ -99,7 +98,6 @@ START_TEST(the_loop_is_idle_after_nested_runs_have_taken_all)
     ck_assert_int_eq(calls, way == FIRST_IN_RING ? FEW : FEW + 1);
     RLRunLoopRunInMode(MODE, 0, true);
     ck_assert(RLRunLoopIsIdleInMode(MODE));
-    end_server(&server);
     end_nested();
 }
 END_TEST

@@ -90,6 +90,23 @@ START_TEST(the_next_ring_entry_does_not_keep_another_mode_awake)
 }
 END_TEST
 
+/* Runs of 0 seconds ask the kernel. */
+START_TEST(a_ring_entry_that_a_run_of_zero_seconds_has_taken_makes_no_pass)
+{
+    pid_t child = receive_one_of_many();
+    while (shared->received < shared->sent)
+        ck_assert_int_eq(RLRunLoopRunInMode(MODE, 0, true), kRLRunLoopRunHandledSource);
+    RLRunLoopRunInMode(MODE, 0, true); /* takes the doorbell */
+    RLRunLoopObserverRef observer =
+        make_observer(kRLRunLoopBeforeTimers | kRLRunLoopBeforeWaiting, 1, 0, note_pass_and_stop, NULL);
+    RLRunLoopAddObserver(RLRunLoopGetCurrent(), observer, MODE);
+    ck_assert_int_eq(RLRunLoopRunInMode(MODE, 50, true), kRLRunLoopRunStopped);
+    assert_notes("pass wait");
+    RLRelease(observer);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
 START_TEST(the_next_ring_entry_keeps_only_its_own_mode_from_being_idle)
 {
     pid_t child = receive_one_of_many();
@@ -168,6 +185,7 @@ Suite *suite_under_test(void)
     tcase_add_checked_fixture(tcase, begin, finish);
     tcase_add_loop_test(tcase, runs_for_one_ring_message_do_not_starve_a_descriptor, 0, 2);
     tcase_add_test(tcase, the_next_ring_entry_does_not_keep_another_mode_awake);
+    tcase_add_test(tcase, a_ring_entry_that_a_run_of_zero_seconds_has_taken_makes_no_pass);
     tcase_add_test(tcase, the_next_ring_entry_keeps_only_its_own_mode_from_being_idle);
     tcase_add_test(tcase, an_unlimited_run_serves_another_descriptor_between_ring_entries);
     tcase_add_test(tcase, a_source_of_lower_order_is_served_before_the_next_ring_entry);

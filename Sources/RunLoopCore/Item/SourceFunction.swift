@@ -29,7 +29,7 @@ enum DispatchResult: UInt8 {
     case handled
     /// As `handled`, and the source probably has its next message in memory: see `KnownReady`.
     case handledOneOfSeveral
-    /// Nothing that ends a run, such as a part of a message, or no client waits for the events any longer.
+    /// Nothing that ends a run was done: only a part of a message has arrived, for example, or no client waits for the events any longer.
     case unwanted
     /// There was no memory or no descriptor to handle the events, so they have to be retried a little later.
     case retryLater

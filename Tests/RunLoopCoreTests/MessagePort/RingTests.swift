@@ -151,6 +151,25 @@ import Testing
         #expect(problem.pointer.pointee == 0)
     }
 
+    /// A server looks for the next entry after a callback, in which nested runs may have taken it.
+    @Test func theNextEntryIsThereUntilItIsTaken() {
+        let bench = Bench()
+        bench.client.putEntry(1, nil, 0)
+        bench.client.putEntry(2, nil, 0)
+        _ = take(bench)
+        let second = bench.server.next
+        #expect(second.isThere)
+        _ = take(bench)
+        #expect(!second.isThere)
+        let third = bench.server.next
+        #expect(!third.isThere)
+        bench.client.putEntry(3, nil, 0)
+        #expect(third.isThere)
+    }
+
+    /// Runs that receive one request each keep to the turn that a run receives at once: the first request, and those that are known.
+    @Test func aTurnHasTheSameLengthInAllRuns() { #expect(KnownReady.limit + 1 == UInt32(PortLimits.requestsPerTurn)) }
+
     private func take(_ bench: Bench) -> (taken: Ring.Taken, message: Message?) { take(&bench.server) }
 
     private func take(_ ring: inout Ring) -> (taken: Ring.Taken, message: Message?) {
