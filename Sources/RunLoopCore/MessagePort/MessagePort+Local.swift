@@ -91,7 +91,7 @@ extension MessagePortPointer {
         if context.retain != nil { context.released(info) }
         var reply: DataPointer?
         if result != nil { reply = Handle.borrow(result, "RLMessagePortCallBack", "return value") }
-        if request.needsReply && !request.pointee.isTaken { _ = request.reply(reply) }
+        if request.pointee.id != 0 && !request.pointee.isTaken { _ = request.reply(reply) }
         reply?.release()
         base.endCall()
         _ = request.release()

@@ -89,10 +89,6 @@ extension RequestPointer {
         return true
     }
 
-    /// Whether `reply` has something to do: not if the sender wants no reply and no other thread has the request.
-    @inline(__always)
-    var needsReply: Bool { pointee.id != 0 || pointee.isTaken }
-
     /// RLMessagePortCopyRequest: keeps the request beyond the call of the port's callback, whose result is then not the answer, and adds a
     /// reference. Only the thread of that callback.
     func takeOver() {
@@ -112,8 +108,8 @@ extension RequestPointer {
     func release() -> Bool {
         if pointee.header.releaseUnlessLast() { return true }
         if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
-        // Also removes the request from the connection's list.
-        if needsReply { _ = reply(nil, isDropped: true) }
+        // For a request that was taken over, this also clears the invalidation callback and ends the counting.
+        if pointee.id != 0 || pointee.isTaken { _ = reply(nil, isDropped: true) }
         if !pointee.header.releaseUnlisted() { return true }
         pointee.header.tag = 0
         pointee.data.release()
