@@ -122,34 +122,51 @@ extension PeerPointer {
     }
 }
 
-// A piece of a payload may have to wait in the socket until there is memory. A loop that finds the piece there tries again every 50 ms.
+// A piece of a payload may have to wait in the socket until there is memory. Of the connections of a port that wait, one polls for memory
+// every 50 ms, in each loop that serves the port, on behalf of all of them; the others are not watched meanwhile. Since no loop reads its
+// piece, that connection stays readable whatever its client does.
 
 extension ConnectionPointer {
-    /// Server: makes the connection wait for memory until a check finds some, if its client has sent a piece. Any thread; call without a
-    /// lock held.
+    /// Server: makes the connection wait for memory, if its client has sent a piece, until a check finds memory for it; or ends that, because
+    /// there is some or the connection is closed. If no connection of the port polls then, the one that has been connected longest of those
+    /// that wait does. Any thread; call without a lock held.
     @inline(never)
-    func waitForMemory() {
-        locked { if pointee.isOpen && isPacketHere { setWaitsForMemory(true) } }
-        MessagePortPointer.pollForMemory()
-    }
-
-    /// Sets whether the connection waits for memory. The caller holds the mutex.
     func setWaitsForMemory(_ waits: Bool) {
-        if waits == has(.waitsForMemory) { return }
-        set(.waitsForMemory, to: waits ? .waitsForMemory : [])
-        IncomingBody.waiting.wrappingAdd(waits ? 1 : -1, ordering: .relaxed)
+        let port = pointee.port
+        var poller: ConnectionPointer?
+        port.locked {
+            let isDue = waits ? locked({ pointee.isOpen && isPacketHere }) : has(.waitsForMemory)
+            if !isDue { return }
+            IncomingBody.waiting.wrappingAdd((waits ? 1 : 0) - (has(.waitsForMemory) ? 1 : 0), ordering: .relaxed)
+            set(.waitsForMemory, to: waits ? .waitsForMemory : [])
+            if !waits && has(.pollsForMemory) {
+                set(.pollsForMemory, to: [])
+                port.pointee.memoryPoller = nil
+            }
+            if port.pointee.memoryPoller != nil { return }
+            port.pointee.connections?.forEach { if $0.has(.waitsForMemory) { poller = $0 } }
+            port.pointee.memoryPoller = poller
+            poller?.set(.pollsForMemory, to: .pollsForMemory)
+            poller?.retain()
+        }
+        updateInterest()
+        poller?.updateInterest()
+        poller?.release()
+        if waits { MessagePortPointer.pollForMemory() }
     }
 
     /// Called by `pollForMemory` for each connection, while some connection waits for memory. Drops the payload of this one if it is too
     /// slow, and ends its wait if its peer's share has memory by now. If it still waits, returns what decides whether it is next: the turn
     /// of its peer, and when its payload began. Any thread; call without a lock held.
     fileprivate func checkMemoryWait() -> (UInt64, UInt64)? {
-        locked {
+        var began: UInt64 = 0
+        let hasMemory = locked { () -> Bool in
             pointee.incoming.enforceMinimumRate { !has(.isFull) && pointee.sendQueue.isEmpty && isPacketHere }
-            if !has(.waitsForMemory) { return nil }
-            if pointee.incoming.makeRoom() { setWaitsForMemory(false) }
-            return has(.waitsForMemory) ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, pointee.incoming.began) : nil
+            began = pointee.incoming.began
+            return has(.waitsForMemory) && pointee.incoming.makeRoom()
         }
+        if hasMemory { setWaitsForMemory(false) }
+        return has(.waitsForMemory) ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, began) : nil
     }
 }
 
@@ -185,8 +202,8 @@ extension MessagePortPointer {
             }
         }
         guard let first else { return }
-        first.locked {
-            if isExemptionFree && first.has(.waitsForMemory) && first.pointee.incoming.takeExemption() { first.setWaitsForMemory(false) }
+        if isExemptionFree && first.locked({ first.has(.waitsForMemory) && first.pointee.incoming.takeExemption() }) {
+            first.setWaitsForMemory(false)
         }
         first.release()
     }

@@ -87,7 +87,7 @@ extension ConnectionPointer {
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
         if count == 0 && has(.isFull) { updateInterest() }
-        if count == 0 { return has(.waitsForMemory) ? .retryLater : .unwanted }
+        if count == 0 { return has(.pollsForMemory) ? .retryLater : .unwanted }
         return reception.nextEntry?.isThere == true ? .handledOneOfSeveral : .handled
     }
 
@@ -249,11 +249,12 @@ extension ConnectionPointer {
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }
 
     /// Handles progress other than `complete`: ends the connection after `closed` and `violation`, makes it wait for memory after `full`,
-    /// otherwise does nothing. Always returns false, for callers to return. Call without a lock held; may call user code.
+    /// otherwise does nothing. Always returns false, for callers to return. Call
+    /// without a lock held; may call user code.
     @inline(never)
     private func handleIncomplete(_ progress: Progress) -> Bool {
         if progress == .closed { handlePeerClosed() }
-        if progress == .full { waitForMemory() }
+        if progress == .full { setWaitsForMemory(true) }
         if progress == .violation { disconnect(because: "was disconnected because it sent an invalid packet") }
         return false
     }

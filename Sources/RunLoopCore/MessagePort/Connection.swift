@@ -60,7 +60,8 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     /// How many requests were taken over (RLMessagePortCopyRequest) and not answered, and their total size in bytes.
     var unansweredRequests = 0
     var unansweredBytes = 0
-    /// The `conditions`. Written under `mutex`; any thread may read them.
+    /// The `conditions`. `waitsForMemory` and `pollsForMemory` are written under the port's mutex, the others under `mutex`; any thread may
+    /// read them.
     let conditionBits = Atomic<UInt16>(0)
     // Links of the port's list. Guarded by the port's mutex.
     var previous: ConnectionPointer?
@@ -158,14 +159,21 @@ extension Connection {
         static let hasAhead = Conditions(rawValue: 8)
         /// Server: the next piece stays in the socket until there is memory for its payload.
         static let waitsForMemory = Conditions(rawValue: 16)
+        /// `waitsForMemory`, and of the waiting connections of its port this is the one that polls for memory.
+        static let pollsForMemory = Conditions(rawValue: 32)
 
         /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
         /// also reads replies, since a server that waits for room for a reply reads no requests. A server with packets in `ahead` also
         /// watches for room: a socket nearly always has some, so the loop delivers the packets. A server that `isFull` watches only for the
-        /// client's hang-up.
+        /// client's hang-up. A connection that polls for memory is always watched for packets.
         func interest(isServer: Bool) -> Events {
-            if contains(.hasBacklog) { return isServer ? .writable : [.readable, .writable] }
-            if contains(.isFull) { return contains(.hasHungUp) ? [] : .onlyHangUp }
+            let polls = contains(.pollsForMemory)
+            if contains(.hasBacklog) { return isServer && !polls ? .writable : [.readable, .writable] }
+            if contains(.waitsForMemory) && !polls { return [] }
+            if contains(.isFull) {
+                let hangUp: Events = contains(.hasHungUp) ? [] : .onlyHangUp
+                return polls ? hangUp.union(.readable) : hangUp
+            }
             return contains(.hasAhead) ? [.readable, .writable] : .readable
         }
     }
@@ -175,12 +183,12 @@ extension ConnectionPointer {
     /// The conditions that are set. Any thread.
     var conditions: Connection.Conditions { Connection.Conditions(rawValue: pointee.conditionBits.load(ordering: .acquiring)) }
 
-    /// Returns whether at least one of `some` is set now; only the mutex keeps that from changing. Any thread.
+    /// Returns whether at least one of `some` is set now; only the mutex under which they are written keeps that from changing. Any thread.
     @inline(__always)
     func has(_ some: Connection.Conditions) -> Bool { !conditions.isDisjoint(with: some) }
 
     /// Sets those of `some` that are in `now`, and clears the others. All of `now` must be among `some`: any other condition would be
-    /// toggled. The caller holds the mutex.
+    /// toggled. The caller holds the mutex under which they are written.
     func set(_ some: Connection.Conditions, to now: Connection.Conditions) {
         let changed = conditions.intersection(some).symmetricDifference(now)
         pointee.conditionBits.bitwiseXor(changed.rawValue, ordering: .acquiringAndReleasing)
@@ -240,11 +248,13 @@ extension ConnectionPointer {
             pointee.isOpen = false
             pointee.ahead.removeAll()
             pointee.incoming.reset()
-            setWaitsForMemory(false)
             defer { pointee.source = nil }
             return pointee.source
         }
-        if pointee.role == .server { SilentClients.remove(self) }
+        if pointee.role == .server {
+            SilentClients.remove(self)
+            setWaitsForMemory(false)
+        }
         guard let source else { return isFirst }
         RunLoopPointer.invalidate(source)
         source.release()
