@@ -61,13 +61,27 @@ extension ConnectionPointer {
         if isChanged { updateInterest() }
     }
 
-    /// Handles the hang-up of a client from which nothing is read because too many of its requests are unanswered: calls the invalidation
-    /// callbacks of these requests. Loop thread only; call without a lock held. Calls user code.
+    /// Handles the hang-up of a client from which nothing is read, because too many of its requests are unanswered or because it waits for
+    /// memory: calls the invalidation callbacks of its requests. Loop thread only; call without a lock held. Calls user code.
     func noteHangUp() {
-        locked { if has(.isFull) { set(.hasHungUp, to: .hasHungUp) } }
+        locked { if has([.isFull, .waitsForMemory]) { set(.hasHungUp, to: .hasHungUp) } }
+        if has(.waitsForMemory) && closeIfUnfinishable() { return }
         updateInterest()
         callRequestInvalidations()
     }
+
+    /// Server: closes the connection if its client is gone and the rest of a payload is not in the socket, so that it will never come.
+    /// Returns whether it did. Two system calls. Any thread; call without a lock held. Calls user code.
+    private func closeIfUnfinishable() -> Bool {
+        let isUnfinishable = locked {
+            !isConnected && pointee.incoming.missing > Sockets.readableBytes(pointee.fd) ?? .max
+        }
+        if isUnfinishable { close() }
+        return isUnfinishable
+    }
+
+    /// Whether this is a server's connection to a client that is gone and has left a request in the socket for which there is no memory.
+    fileprivate var isLeftBehind: Bool { has(.waitsForMemory) && has(.hasHungUp) }
 }
 
 /// A client process, or all processes of another user together. Their payloads share one part of the memory for payloads that have not
@@ -129,9 +143,11 @@ extension PeerPointer {
 extension ConnectionPointer {
     /// Server: makes the connection wait for memory, if its client has sent a piece, until a check finds memory for it; or ends that, because
     /// there is some or the connection is closed. If no connection of the port polls then, the one that has been connected longest of those
-    /// that wait does. Any thread; call without a lock held.
+    /// that wait does. Instead of waiting, closes a connection that will not get the rest of its payload. Any thread; call without a lock
+    /// held. May call user code if it closes the connection.
     @inline(never)
     func setWaitsForMemory(_ waits: Bool) {
+        if waits && closeIfUnfinishable() { return }
         let port = pointee.port
         var poller: ConnectionPointer?
         port.locked {
@@ -139,6 +155,7 @@ extension ConnectionPointer {
             if !isDue { return }
             IncomingBody.waiting.wrappingAdd((waits ? 1 : 0) - (has(.waitsForMemory) ? 1 : 0), ordering: .relaxed)
             set(.waitsForMemory, to: waits ? .waitsForMemory : [])
+            if !waits { locked { set(.hasHungUp, to: []) } }
             if !waits && has(.pollsForMemory) {
                 set(.pollsForMemory, to: [])
                 port.pointee.memoryPoller = nil
@@ -174,6 +191,20 @@ extension MessagePortPointer {
     /// Checks again from which clients requests may be read, because the port's capacity has changed. Any thread that has a loop; call
     /// without a lock held.
     func noteCapacity() { walkConnections { $0.countUnanswered(0, bytes: 0) } }
+
+    /// Disconnects one client that is gone, and whose request waits in the socket for memory, because there is no descriptor left. Returns
+    /// false if there is none. O(number of connections). Any thread; call without a lock held. Calls user code.
+    static func disconnectLeftBehind() -> Bool {
+        var isDone = false
+        walk { port in
+            port.walkConnections { connection in
+                if isDone || !connection.isLeftBehind { return }
+                connection.disconnect(because: "was disconnected: no file descriptor left for its request, which waited for memory")
+                isDone = true
+            }
+        }
+        return isDone
+    }
 
     /// When `pollForMemory` last did its work. Any thread.
     private static let lastPoll = Atomic<UInt64>(0)

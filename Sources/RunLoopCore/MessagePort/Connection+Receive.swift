@@ -51,8 +51,8 @@ extension ConnectionPointer {
     }
 
     /// Accepts one client. Before that, disconnects clients that have been silent for too long. If there is no descriptor for the new
-    /// client, disconnects the client that has been silent longest, and accepts the new one the next time. Any thread that has a loop; call
-    /// without a lock held. Calls no user code.
+    /// client, disconnects the client that has been silent longest, or one that is gone and whose request waits for memory, and accepts the
+    /// new one the next time. Any thread that has a loop; call without a lock held. May call user code if it disconnects a client.
     func accept() -> DispatchResult {
         let overdue = Instant(nanoseconds: Clock.now.nanoseconds - PortLimits.greeting)
         while SilentClients.disconnectFirst(acceptedBefore: overdue) {}
@@ -71,7 +71,9 @@ extension ConnectionPointer {
         }
         if !isStuck { return .unwanted }
         // Without a free descriptor, accept(2) fails whether a client is waiting or not.
-        return isPacketHere && SilentClients.disconnectFirst(acceptedBefore: .never) ? .unwanted : .retryLater
+        if !isPacketHere { return .retryLater }
+        let hasRoom = SilentClients.disconnectFirst(acceptedBefore: .never) || MessagePortPointer.disconnectLeftBehind()
+        return hasRoom ? .unwanted : .retryLater
     }
 
     /// Receives requests and handles them. A client that sends one-way requests often sends several, so the next one is received without a

@@ -153,7 +153,7 @@ extension Connection {
         static let hasBacklog = Conditions(rawValue: 1)
         /// Server: too many requests, or too many bytes of them, were taken over and not answered, so nothing more is read from the client.
         static let isFull = Conditions(rawValue: 2)
-        /// `isFull`, and the client has disconnected.
+        /// `isFull` or `waitsForMemory`, and the client has disconnected.
         static let hasHungUp = Conditions(rawValue: 4)
         /// Server: `ahead` contains packets, which the loop is to deliver.
         static let hasAhead = Conditions(rawValue: 8)
@@ -164,16 +164,14 @@ extension Connection {
 
         /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
         /// also reads replies, since a server that waits for room for a reply reads no requests. A server with packets in `ahead` also
-        /// watches for room: a socket nearly always has some, so the loop delivers the packets. A server that `isFull` watches only for the
-        /// client's hang-up. A connection that polls for memory is always watched for packets.
+        /// watches for room: a socket nearly always has some, so the loop delivers the packets. A server that `isFull` or waits for memory
+        /// watches only for the client's hang-up. A connection that polls for memory is always watched for packets.
         func interest(isServer: Bool) -> Events {
             let polls = contains(.pollsForMemory)
             if contains(.hasBacklog) { return isServer && !polls ? .writable : [.readable, .writable] }
-            if contains(.waitsForMemory) && !polls { return [] }
-            if contains(.isFull) {
-                let hangUp: Events = contains(.hasHungUp) ? [] : .onlyHangUp
-                return polls ? hangUp.union(.readable) : hangUp
-            }
+            let hangUp: Events = contains(.hasHungUp) ? [] : .onlyHangUp
+            if contains(.isFull) { return polls ? hangUp.union(.readable) : hangUp }
+            if contains(.waitsForMemory) && !polls { return hangUp }
             return contains(.hasAhead) ? [.readable, .writable] : .readable
         }
     }

@@ -70,6 +70,9 @@ struct IncomingBody: ~Copyable {
         return UnsafeMutableRawBufferPointer(start: bytes + count, count: min(Frame.pieceLimit, frame.length - count))
     }
 
+    /// How many bytes have not arrived yet.
+    var missing: Int { (frame?.length ?? 0) - count }
+
     /// Counts a piece that has arrived. Returns false if it is more than was announced.
     mutating func add(_ length: Int) -> Bool {
         guard let frame, length <= frame.length - count else { return false }

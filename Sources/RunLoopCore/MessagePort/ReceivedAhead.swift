@@ -91,8 +91,7 @@ extension ConnectionPointer {
     }
 
     /// Receives what the client has sent, as far as the limits allow, for the loop to deliver; a listener accepts one client instead. Any
-    /// thread that has a loop; call without a lock held. Calls user code only if it closes the connection for lack of memory to send a
-    /// queued frame.
+    /// thread that has a loop; call without a lock held. May call user code if it closes a connection.
     fileprivate func receiveAhead(_ threadContext: ThreadContextPointer) {
         if pointee.role == .listener { _ = accept() }
         if pointee.role != .server { return }

@@ -1,0 +1,134 @@
+/* Checks clients that are gone while pieces of their large requests wait in the server's socket for memory: the server closes
+ * their connections as soon as it knows that the request will never be complete, or when it has no other descriptor left, and
+ * delivers the complete requests otherwise. */
+#include "message-port-payload.h"
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+/* As many payloads of 1 MB as fit into the share of one peer, and one that takes the rest of it. */
+enum { HELD = 51, REST = 200 * 1024 };
+/* Sent in pieces, and small enough to be in the socket as a whole. */
+enum { SMALL = 100 * 1024 };
+enum { SOON = 10 };
+
+/* A payload that is exempt from the limit for as long as it is sent fast enough. */
+static struct payload exempt;
+
+static void hold_all_memory(void)
+{
+    for (int count = 0; count < HELD + 1; count++) {
+        struct payload payload = payload_of(count < HELD ? MEGABYTE : REST);
+        send_all_up_to(&payload, PIECE_SIZE);
+        turn();
+    }
+    exempt = payload_of(1500000000);
+    send_all_up_to(&exempt, PIECE_SIZE);
+    turn();
+}
+
+static void keep_the_exemption(void) { send_up_to(&exempt, exempt.sent + 4 * PIECE_SIZE); }
+
+static void leave_behind(size_t length, size_t sent)
+{
+    struct payload payload = payload_of(length);
+    send_up_to(&payload, sent);
+    require(payload.sent == sent);
+    close(payload.fd);
+}
+
+START_TEST(a_request_that_cannot_be_completed_keeps_no_descriptor)
+{
+    enum { GONE = 60 };
+    begin_with_peer(0, echo);
+    hold_all_memory();
+    int before = open_descriptors();
+    for (int count = 0; count < GONE; count++) {
+        leave_behind(MEGABYTE, PIECE_SIZE);
+        turn();
+        keep_the_exemption();
+    }
+    for (double end = monotonic_seconds() + SOON; open_descriptors() > before && monotonic_seconds() < end;) {
+        RLRunLoopRunInMode(MODE, 0.01, true);
+        keep_the_exemption();
+    }
+    ck_assert_int_eq(open_descriptors(), before);
+    ck_assert_int_eq(take_diagnostics(), 0);
+    expect_service();
+    finish();
+}
+END_TEST
+
+START_TEST(a_complete_request_of_a_client_that_is_gone_is_delivered)
+{
+    enum { GONE = 20 };
+    begin_with_peer(0, echo);
+    hold_all_memory();
+    for (int count = 0; count < GONE; count++) {
+        leave_behind(SMALL, SMALL);
+        turn();
+        keep_the_exemption();
+    }
+    ck_assert_int_eq(calls, 0);
+    close(exempt.fd);
+    for (double end = monotonic_seconds() + SOON; calls < GONE && monotonic_seconds() < end;)
+        RLRunLoopRunInMode(MODE, 0.05, true);
+    ck_assert_int_eq(calls, GONE);
+    ck_assert_int_eq(take_diagnostics(), 0);
+    finish();
+}
+END_TEST
+
+/* Then a client that is still there comes first. */
+START_TEST(complete_requests_of_clients_that_are_gone_are_dropped_when_descriptors_run_out)
+{
+    enum { GONE = 500, DESCRIPTORS = 256 };
+    struct rlimit limit;
+    int ends[2];
+    begin_with_peer(0, echo);
+    make_pipe(ends);
+    pid_t hostile = fork_child();
+    if (hostile == 0) {
+        hold_all_memory();
+        if (fork_child() == 0) /* another process, because this one may have to wait until it can connect */
+            for (prctl(PR_SET_PDEATHSIG, SIGKILL);; usleep(1000))
+                keep_the_exemption();
+        for (int count = 0; count < GONE; count++)
+            leave_behind(SMALL, SMALL);
+        say_ready(ends[1]);
+        pause();
+    }
+    require(getrlimit(RLIMIT_NOFILE, &limit) == 0);
+    struct rlimit low = {DESCRIPTORS, limit.rlim_max};
+    require(setrlimit(RLIMIT_NOFILE, &low) == 0);
+    for (struct pollfd said = {ends[0], POLLIN, 0}; poll(&said, 1, 0) == 0;)
+        turn();
+    ck_assert_int_gt(take_diagnostics(), 0);
+    for (int round = 0; round < 3; round++) {
+        int before = calls;
+        pid_t child = fork_child();
+        if (child == 0) {
+            child_assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+            ask_as_child(NULL);
+            _exit(0);
+        }
+        while (calls == before)
+            turn();
+        end_process(child, 0);
+    }
+    end_process(hostile, SIGKILL);
+    take_diagnostics();
+    require(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    close_pipe(ends);
+    finish();
+}
+END_TEST
+
+Suite *suite_under_test(void)
+{
+    Suite *suite = suite_create("message-port-left-behind");
+    TCase *tcase = add_case(suite, "left-behind", 60);
+    tcase_add_test(tcase, a_request_that_cannot_be_completed_keeps_no_descriptor);
+    tcase_add_test(tcase, a_complete_request_of_a_client_that_is_gone_is_delivered);
+    tcase_add_test(tcase, complete_requests_of_clients_that_are_gone_are_dropped_when_descriptors_run_out);
+    return suite;
+}
