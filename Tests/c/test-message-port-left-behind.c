@@ -123,6 +123,45 @@ START_TEST(complete_requests_of_clients_that_are_gone_are_dropped_when_descripto
 }
 END_TEST
 
+/* ---- requests that were received and are kept ---- */
+
+enum { KEPT = 20 };
+
+static RLMessagePortRequestRef kept[KEPT];
+
+static RLDataRef keep(RLMessagePortRef local, int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    kept[id] = RLMessagePortCopyRequest(local);
+    return NULL;
+}
+
+START_TEST(a_kept_request_of_a_client_that_is_gone_keeps_no_descriptor)
+{
+    begin_with_peer(0, keep);
+    int before = open_descriptors();
+    for (int count = 0; count < KEPT; count++) {
+        struct head head = request(0, INLINE);
+        int fd = plain_socket();
+        greet(fd);
+        head.message = count;
+        throw_packet(fd, &head, sizeof head, NULL, 0);
+        while (kept[count] == NULL)
+            turn();
+        close(fd);
+    }
+    for (double end = monotonic_seconds() + SOON; open_descriptors() > before && monotonic_seconds() < end;)
+        RLRunLoopRunInMode(MODE, 0.01, true);
+    ck_assert_int_eq(open_descriptors(), before);
+    for (int count = 0; count < KEPT; count++) {
+        ck_assert(RLMessagePortRequestGetRemainingTime(kept[count]) == 0);
+        ck_assert(RLMessagePortRequestReply(kept[count], NULL));
+        RLRelease(kept[count]);
+    }
+    ck_assert_int_eq(take_diagnostics(), 0);
+    finish();
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-left-behind");
@@ -130,5 +169,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, a_request_that_cannot_be_completed_keeps_no_descriptor);
     tcase_add_test(tcase, a_complete_request_of_a_client_that_is_gone_is_delivered);
     tcase_add_test(tcase, complete_requests_of_clients_that_are_gone_are_dropped_when_descriptors_run_out);
+    tcase_add_test(tcase, a_kept_request_of_a_client_that_is_gone_keeps_no_descriptor);
     return suite;
 }

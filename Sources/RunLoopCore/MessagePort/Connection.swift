@@ -9,8 +9,10 @@ import Synchronization
 /// An internal source watches the socket without keeping modes alive: for a local port in every loop and mode that the port's source is in,
 /// for a remote port in every loop and mode in which a request has waited for its reply.
 ///
-/// The descriptor is closed only when the last reference is released, so that its number cannot be reused for another file while a thread
-/// may still use it. To end a connection immediately, the socket is shut down.
+/// A server's descriptor is closed with the connection: all that use it hold the mutex and have seen that the connection is open. So a client
+/// that is gone holds none, even if its requests are kept. A listener's and a client's are closed only when the last reference is released,
+/// since a thread that waits for room uses them without the mutex, and their numbers must not be reused meanwhile; until then, the
+/// socket is shut down.
 struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     /// Which end of the link a connection is. One byte; never changes.
     enum Role {
@@ -35,7 +37,7 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     /// The number that stands for the peer, in `PacketSocket` as the sender of descriptors: all processes of another user are one peer.
     let sender: UInt64
     let created = Clock.now
-    /// The socket; -1 if there is none. Constant, except that the child of a fork() sets it to -1.
+    /// The socket; -1 if there is none. Constant, except that it becomes -1 when a server's connection is closed, and in the child of a fork().
     var fd: Int32
     let mutex = Mutex()
     // Guarded by `mutex`.
@@ -232,8 +234,8 @@ extension ConnectionPointer {
         release()
     }
 
-    /// Shuts the socket down, drops what was received and not delivered, and invalidates the source. Returns false if that was done before.
-    /// Any thread; call without a lock held.
+    /// Shuts the socket down, drops what was received and not delivered, invalidates the source, and closes a server's descriptor. Returns
+    /// false if that was done before. Any thread; call without a lock held.
     private func shutDown() -> Bool {
         var isFirst = false
         let source = locked { () -> SourcePointer? in
@@ -255,6 +257,12 @@ extension ConnectionPointer {
         }
         guard let source else { return isFirst }
         RunLoopPointer.invalidate(source)
+        if pointee.role == .server {
+            locked {
+                if pointee.fd >= 0 { PacketSocket.close(pointee.fd, acceptsDescriptors: pointee.acceptsDescriptors) }
+                pointee.fd = -1
+            }
+        }
         source.release()
         return isFirst
     }
