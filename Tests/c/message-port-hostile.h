@@ -4,6 +4,7 @@
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
 #include "message-port-frames.h"
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 static atomic_int calls;
 
@@ -116,6 +117,21 @@ static UNUSED void expect_service(void)
         RLRunLoopRunInMode(MODE, 0.05, true);
     end_process(child, 0);
     ck_assert_int_eq(take_diagnostics(), 0);
+}
+
+/* Plays an honest client that may have more descriptors than this process. Diagnostics are not examined. */
+static UNUSED void expect_service_of(struct rlimit limit)
+{
+    int before = calls;
+    pid_t child = fork_child();
+    if (child == 0) {
+        child_assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+        ask_as_child(NULL);
+        _exit(0);
+    }
+    while (calls == before)
+        turn();
+    end_process(child, 0);
 }
 
 /* Returns how long an honest client needs, in the best of three tries; *worst is the worst of them. */

@@ -291,18 +291,8 @@ START_TEST(silent_clients_are_disconnected_when_descriptors_run_out)
     require(setrlimit(RLIMIT_NOFILE, &low) == 0);
     for (struct pollfd said = {ends[0], POLLIN, 0}; poll(&said, 1, 0) == 0;)
         turn();
-    for (int round = 0; round < 3; round++) {
-        int before = calls;
-        pid_t child = fork_child();
-        if (child == 0) {
-            child_assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-            ask_as_child(NULL);
-            _exit(0);
-        }
-        while (calls == before)
-            turn();
-        end_process(child, 0);
-    }
+    for (int round = 0; round < 3; round++)
+        expect_service_of(limit);
     ck_assert_int_eq(take_diagnostics(), 0);
     end_process(crowd, SIGKILL);
     require(setrlimit(RLIMIT_NOFILE, &limit) == 0);

@@ -103,18 +103,8 @@ START_TEST(complete_requests_of_clients_that_are_gone_are_dropped_when_descripto
     for (struct pollfd said = {ends[0], POLLIN, 0}; poll(&said, 1, 0) == 0;)
         turn();
     ck_assert_int_gt(take_diagnostics(), 0);
-    for (int round = 0; round < 3; round++) {
-        int before = calls;
-        pid_t child = fork_child();
-        if (child == 0) {
-            child_assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
-            ask_as_child(NULL);
-            _exit(0);
-        }
-        while (calls == before)
-            turn();
-        end_process(child, 0);
-    }
+    for (int round = 0; round < 3; round++)
+        expect_service_of(limit);
     end_process(hostile, SIGKILL);
     take_diagnostics();
     require(setrlimit(RLIMIT_NOFILE, &limit) == 0);
