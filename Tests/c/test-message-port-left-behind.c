@@ -78,6 +78,31 @@ START_TEST(a_complete_request_of_a_client_that_is_gone_is_delivered)
 }
 END_TEST
 
+/* What a client has sent before a payload that will never be complete, or after it has abandoned one, is complete. */
+START_TEST(complete_requests_around_an_incomplete_one_are_delivered)
+{
+    enum { AROUND = 5 };
+    begin_with_peer(0, echo);
+    hold_all_memory();
+    struct payload payload = payload_of(MEGABYTE);
+    struct head small = request(0, INLINE), abandoned = {.magic = MAGIC, .kind = ABANDONED, .deadline = ~0ull};
+    small.id = 0;
+    for (int count = 0; count < AROUND && _i == 0; count++)
+        throw_packet(payload.fd, &small, sizeof small, NULL, 0);
+    send_up_to(&payload, PIECE_SIZE);
+    if (_i == 1)
+        throw_packet(payload.fd, &abandoned, sizeof abandoned, NULL, 0);
+    for (int count = 0; count < AROUND && _i == 1; count++)
+        throw_packet(payload.fd, &small, sizeof small, NULL, 0);
+    close(payload.fd);
+    for (double end = monotonic_seconds() + SOON; calls < AROUND && monotonic_seconds() < end; keep_the_exemption())
+        RLRunLoopRunInMode(MODE, 0.01, true);
+    ck_assert_int_eq(calls, AROUND);
+    ck_assert_int_eq(take_diagnostics(), 0);
+    finish();
+}
+END_TEST
+
 /* Then a client that is still there comes first. */
 START_TEST(complete_requests_of_clients_that_are_gone_are_dropped_when_descriptors_run_out)
 {
@@ -158,6 +183,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "left-behind", 60);
     tcase_add_test(tcase, a_request_that_cannot_be_completed_keeps_no_descriptor);
     tcase_add_test(tcase, a_complete_request_of_a_client_that_is_gone_is_delivered);
+    tcase_add_loop_test(tcase, complete_requests_around_an_incomplete_one_are_delivered, 0, 2);
     tcase_add_test(tcase, complete_requests_of_clients_that_are_gone_are_dropped_when_descriptors_run_out);
     tcase_add_test(tcase, a_kept_request_of_a_client_that_is_gone_keeps_no_descriptor);
     return suite;

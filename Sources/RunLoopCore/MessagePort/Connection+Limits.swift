@@ -65,19 +65,19 @@ extension ConnectionPointer {
     /// memory: calls the invalidation callbacks of its requests. Loop thread only; call without a lock held. Calls user code.
     func noteHangUp() {
         locked { if has([.isFull, .waitsForMemory]) { set(.hasHungUp, to: .hasHungUp) } }
-        if has(.waitsForMemory) && closeIfUnfinishable() { return }
+        if has(.waitsForMemory) && skipUnfinishable() { setWaitsForMemory(false) }
         updateInterest()
         callRequestInvalidations()
     }
 
-    /// Server: closes the connection if its client is gone and the rest of a payload is not in the socket, so that it will never come.
-    /// Returns whether it did. Two system calls. Any thread; call without a lock held. Calls user code.
-    private func closeIfUnfinishable() -> Bool {
-        let isUnfinishable = locked {
-            !isConnected && pointee.incoming.missing > Sockets.readableBytes(pointee.fd) ?? .max
+    /// Server: keeps nothing of a payload if the client is gone and the rest is not in the socket, so that it will never come. What follows
+    /// the payload may still be complete. Returns whether it did. Two system calls. Any thread; call without a lock held.
+    private func skipUnfinishable() -> Bool {
+        locked {
+            if isConnected || pointee.incoming.missing <= Sockets.readableBytes(pointee.fd) ?? .max { return false }
+            pointee.incoming.removeBytes()
+            return true
         }
-        if isUnfinishable { close() }
-        return isUnfinishable
     }
 
     /// Whether this is a server's connection to a client that is gone and has left a request in the socket for which there is no memory.
@@ -143,11 +143,10 @@ extension PeerPointer {
 extension ConnectionPointer {
     /// Server: makes the connection wait for memory, if its client has sent a piece, until a check finds memory for it; or ends that, because
     /// there is some or the connection is closed. If no connection of the port polls then, the one that has been connected longest of those
-    /// that wait does. Instead of waiting, closes a connection that will not get the rest of its payload. Any thread; call without a lock
-    /// held. May call user code if it closes the connection.
+    /// that wait does. A connection that will not get the rest of its payload does not wait. Any thread; call without a lock held.
     @inline(never)
     func setWaitsForMemory(_ waits: Bool) {
-        if waits && closeIfUnfinishable() { return }
+        let waits = waits && !skipUnfinishable()
         let port = pointee.port
         var poller: ConnectionPointer?
         port.locked {

@@ -9,10 +9,10 @@ import Synchronization
 /// An internal source watches the socket without keeping modes alive: for a local port in every loop and mode that the port's source is in,
 /// for a remote port in every loop and mode in which a request has waited for its reply.
 ///
-/// A server's descriptor is closed with the connection: all that use it hold the mutex and have seen that the connection is open. So a client
-/// that is gone holds none, even if its requests are kept. A listener's and a client's are closed only when the last reference is released,
-/// since a thread that waits for room uses them without the mutex, and their numbers must not be reused meanwhile; until then, the
-/// socket is shut down.
+/// A server's descriptor is closed with the connection: all that use it hold the mutex and have seen that the connection is open, or the lock
+/// of a loop and have seen that the source is valid. So a client that is gone holds none, even if its requests are kept. A listener's and a
+/// client's are closed only when the last reference is released, since a thread that waits for room uses them without the mutex, and
+/// their numbers must not be reused meanwhile; until then, the socket is shut down.
 struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     /// Which end of the link a connection is. One byte; never changes.
     enum Role {
@@ -215,7 +215,10 @@ extension ConnectionPointer {
             let source = SourcePointer.create(
                 loop.threadContext, order: 0, info: UnsafeMutableRawPointer(self),
                 eventHandler: { info, ready, _ in ConnectionPointer(info).handleEvents(ready).rawValue },
-                getPort: { ConnectionPointer($0).pointee.fd }, detail)
+                getPort: {
+                    let connection = ConnectionPointer($0)
+                    return connection.locked { connection.pointee.fd }
+                }, detail)
         else { return nil }
         retain()
         source.pointee.item.set(.unreferenced)

@@ -99,7 +99,7 @@ struct IncomingBody: ~Copyable {
     }
 
     /// Frees the bytes and what was reserved for them, and keeps none that follow.
-    private mutating func removeBytes() {
+    mutating func removeBytes() {
         Memory.freeLarge(bytes, capacity)
         bytes = nil
         capacity = 0
