@@ -349,6 +349,16 @@ int count_entries(const char *path)
 }
 
 int open_descriptors(void) { return count_entries("/proc/self/fd") - 1; /* that of the directory itself */ }
+
+rlim_t limit_descriptors(rlim_t limit)
+{
+    struct rlimit old, new;
+    require(getrlimit(RLIMIT_NOFILE, &old) == 0);
+    new = (struct rlimit){limit, old.rlim_max};
+    require(setrlimit(RLIMIT_NOFILE, &new) == 0);
+    return old.rlim_cur;
+}
+
 int live_threads(void) { return count_entries("/proc/self/task"); }
 
 void await_threads(int wanted)

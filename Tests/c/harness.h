@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
@@ -158,6 +159,8 @@ void await_count(atomic_int *count, int wanted);
 /* Counts the entries of a directory, except those whose name begins with a dot. */
 int count_entries(const char *path);
 int open_descriptors(void);
+/* Limits how many descriptors this process may have. Returns the limit so far. */
+rlim_t limit_descriptors(rlim_t limit);
 int live_threads(void);
 /* Returns once the process has `wanted` threads: a thread that was joined may still be exiting. */
 void await_threads(int wanted);

@@ -3,8 +3,8 @@
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_H
 #include "message-port-frames.h"
+#include <poll.h>
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 static atomic_int calls;
 
@@ -51,6 +51,14 @@ static UNUSED void turn(void)
     RLRunLoopRunInMode(MODE, 0.002, false);
     for (int pass = 0; pass < 8; pass++)
         RLRunLoopRunInMode(MODE, 0, false);
+}
+
+/* Serves until another process has called say_ready. */
+static UNUSED void turn_until_ready(int end)
+{
+    for (struct pollfd said = {end, POLLIN, 0}; poll(&said, 1, 0) == 0;)
+        turn();
+    turn();
 }
 
 static UNUSED void greet(int fd)
@@ -119,13 +127,13 @@ static UNUSED void expect_service(void)
     ck_assert_int_eq(take_diagnostics(), 0);
 }
 
-/* Plays an honest client that may have more descriptors than this process. Diagnostics are not examined. */
-static UNUSED void expect_service_of(struct rlimit limit)
+/* Plays an honest client that may have `limit` descriptors, more than this process. Diagnostics are not examined. */
+static UNUSED void expect_service_of(rlim_t limit)
 {
     int before = calls;
     pid_t child = fork_child();
     if (child == 0) {
-        child_assert(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+        limit_descriptors(limit);
         ask_as_child(NULL);
         _exit(0);
     }

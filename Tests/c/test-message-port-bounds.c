@@ -273,7 +273,6 @@ START_TEST(silent_clients_are_disconnected_when_descriptors_run_out)
 {
     enum { SILENT = 375, DESCRIPTORS = 256 };
     struct server other;
-    struct rlimit limit;
     int ends[2];
     serve_again(echo, _i / 2);
     serve(&other, RLSTR("com.example.other"), echo, NULL);
@@ -286,16 +285,13 @@ START_TEST(silent_clients_are_disconnected_when_descriptors_run_out)
         say_ready(ends[1]);
         pause();
     }
-    require(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    struct rlimit low = {DESCRIPTORS, limit.rlim_max};
-    require(setrlimit(RLIMIT_NOFILE, &low) == 0);
-    for (struct pollfd said = {ends[0], POLLIN, 0}; poll(&said, 1, 0) == 0;)
-        turn();
+    rlim_t limit = limit_descriptors(DESCRIPTORS);
+    turn_until_ready(ends[0]);
     for (int round = 0; round < 3; round++)
         expect_service_of(limit);
     ck_assert_int_eq(take_diagnostics(), 0);
     end_process(crowd, SIGKILL);
-    require(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit_descriptors(limit);
     close_pipe(ends);
     end_server(&other);
 }

@@ -1,9 +1,8 @@
-/* Checks clients that are gone while pieces of their large requests wait in the server's socket for memory: the server closes
- * their connections as soon as it knows that the request will never be complete, or when it has no other descriptor left, and
- * delivers the complete requests otherwise. */
+/* Checks what clients leave behind in the server when they go away. Pieces of a large request that wait in the socket for memory:
+ * if the request will never be complete, they are dropped at once; if it is complete, it is delivered when there is memory, or
+ * dropped when the server has no other descriptor left. And requests that the server keeps: they hold no descriptor. */
 #include "message-port-payload.h"
 #include <sys/prctl.h>
-#include <sys/resource.h>
 
 /* As many payloads of 1 MB as fit into the share of one peer, and one that takes the rest of it. */
 enum { HELD = 51, REST = 200 * 1024 };
@@ -107,7 +106,6 @@ END_TEST
 START_TEST(complete_requests_of_clients_that_are_gone_are_dropped_when_descriptors_run_out)
 {
     enum { GONE = 500, DESCRIPTORS = 256 };
-    struct rlimit limit;
     int ends[2];
     begin_with_peer(0, echo);
     make_pipe(ends);
@@ -122,17 +120,14 @@ START_TEST(complete_requests_of_clients_that_are_gone_are_dropped_when_descripto
         say_ready(ends[1]);
         pause();
     }
-    require(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-    struct rlimit low = {DESCRIPTORS, limit.rlim_max};
-    require(setrlimit(RLIMIT_NOFILE, &low) == 0);
-    for (struct pollfd said = {ends[0], POLLIN, 0}; poll(&said, 1, 0) == 0;)
-        turn();
+    rlim_t limit = limit_descriptors(DESCRIPTORS);
+    turn_until_ready(ends[0]);
     ck_assert_int_gt(take_diagnostics(), 0);
     for (int round = 0; round < 3; round++)
         expect_service_of(limit);
     end_process(hostile, SIGKILL);
     take_diagnostics();
-    require(setrlimit(RLIMIT_NOFILE, &limit) == 0);
+    limit_descriptors(limit);
     close_pipe(ends);
     finish();
 }

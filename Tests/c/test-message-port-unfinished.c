@@ -59,13 +59,6 @@ static double seconds_of_large_request(void)
     return best;
 }
 
-static void turn_until_ready(int end)
-{
-    for (struct pollfd said = {end, POLLIN, 0}; poll(&said, 1, 0) == 0;)
-        turn();
-    turn();
-}
-
 /* ---- a thousand clients ---- */
 
 enum { CROWD = 1000 };

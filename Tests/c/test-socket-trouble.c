@@ -29,15 +29,6 @@ static void tear_down(void)
     close_pipe(ends);
 }
 
-static rlim_t limit_descriptors(rlim_t limit)
-{
-    struct rlimit old, new;
-    require(getrlimit(RLIMIT_NOFILE, &old) == 0);
-    new = (struct rlimit){limit, old.rlim_max};
-    require(setrlimit(RLIMIT_NOFILE, &new) == 0);
-    return old.rlim_cur;
-}
-
 /* Limits the process to `spare` more descriptors. Returns the old limit. */
 static rlim_t leave_descriptors(int spare)
 {
