@@ -4,7 +4,8 @@
 #include <malloc.h>
 #include <sys/resource.h>
 
-enum { MOST_MEGABYTES = 256, LARGE = 60 * MEGABYTE };
+/* What a peer may use, and something for the rest of the process. */
+enum { MOST_MEGABYTES = 64 + 16, LARGE = 60 * MEGABYTE };
 
 static RLMessagePortRequestRef taken_over;
 static int large_calls;
@@ -30,18 +31,23 @@ static uint8_t kind_of_answer(struct payload *payload)
 
 /* ---- honest clients ---- */
 
-static pid_t start_large_request_to(RLStringRef name, size_t length)
+static void send_large_request(RLStringRef name, uid_t user, size_t length)
 {
-    pid_t child = fork_child();
-    if (child != 0)
-        return child;
-    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, name);
+    RLMessagePortRef remote = RLMessagePortCreateRemoteOfUser(NULL, name, user);
+    child_assert(remote != NULL);
     RLDataRef data = RLDataCreateWithBytesNoCopy(NULL, calloc(1, length), (RLIndex)length, kRLAllocatorNull);
     child_assert(RLMessagePortSendRequest(remote, 1, data, 50, 50, MODE, NULL) == kRLMessagePortSuccess);
-    _exit(0);
 }
 
-static pid_t start_large_request(size_t length) { return start_large_request_to(NAME, length); }
+static pid_t start_large_request(size_t length)
+{
+    pid_t child = fork_child();
+    if (child == 0) {
+        send_large_request(NAME, geteuid(), length);
+        _exit(0);
+    }
+    return child;
+}
 
 /* Returns how long a request of 8 MB takes, at best, in three tries. */
 static double seconds_of_large_request(void)
@@ -96,8 +102,7 @@ static void send_as_crowd(int size, int ready)
     pause();
 }
 
-/* An honest client in another process does not wait for any of them, which would take 2 s, and the server uses no more memory
- * than the limit allows. */
+/* An honest client in another process does not wait for any of them, and the server uses no more memory than the limit allows. */
 START_TEST(a_thousand_unfinished_payloads_take_limited_memory)
 {
     int ends[2], size = crowd_size();
@@ -119,54 +124,74 @@ START_TEST(a_thousand_unfinished_payloads_take_limited_memory)
 }
 END_TEST
 
-/* ---- more than one share ---- */
+/* ---- one payload that is too large, and more ---- */
 
-/* A client that stops in the middle has time to continue as long as the memory is not needed. */
-START_TEST(a_slow_payload_may_continue_while_memory_is_free)
+/* A client that stops in the middle may continue at any time, and other processes do not wait for it. */
+START_TEST(a_stalled_payload_is_kept_and_delays_no_other_process)
 {
     begin_with_peer(0, echo_small);
-    struct payload slow = payload_of(LARGE);
-    send_all_up_to(&slow, LARGE - 1);
-    seconds_of_large_request();
-    int before = calls;
-    send_all_up_to(&slow, LARGE);
-    ck_assert_int_eq(kind_of_answer(&slow), REPLY);
-    ck_assert_int_eq(calls, before + 1);
-    close(slow.fd);
-    finish();
-}
-END_TEST
-
-/* If the memory is needed, the request of a client that stopped in the middle is dropped, and the client is notified. */
-START_TEST(a_stalled_payload_is_dropped_when_its_memory_is_needed)
-{
-    begin_with_peer(0, echo_small);
-    struct payload slow = payload_of(LARGE);
-    send_all_up_to(&slow, LARGE - 1);
-    pid_t child = start_large_request(LARGE);
+    struct payload stalled = payload_of(2 * LARGE);
+    send_all_up_to(&stalled, 2 * LARGE - 1);
+    pid_t child = start_large_request(2 * LARGE);
     while (calls == 0)
         RLRunLoopRunInMode(MODE, 0.05, true);
     end_process(child, 0);
-    send_all_up_to(&slow, LARGE);
-    ck_assert_int_eq(kind_of_answer(&slow), DROPPED);
-    ck_assert_int_eq(calls, 1);
-    close(slow.fd);
+    send_all_up_to(&stalled, 2 * LARGE);
+    ck_assert_int_eq(kind_of_answer(&stalled), REPLY);
+    ck_assert_int_eq(calls, 2);
+    close(stalled.fd);
     finish();
 }
 END_TEST
 
-/* Clients that together send more than there is room for take turns. */
+/* The first payload fits into the memory of a process, the second one is exempt, the others wait in the order in which they came.
+ * Each payload that ends, because it is complete or because its client is gone, lets the next one continue. */
+START_TEST(payloads_of_one_process_take_turns)
+{
+    enum { WAITING = 4 };
+    struct payload waiting[WAITING];
+    begin_with_peer(0, echo_small);
+    long before = resident_megabytes();
+    struct payload fits = payload_of(LARGE), exempt = payload_of(LARGE);
+    send_all_up_to(&fits, LARGE - 1);
+    send_all_up_to(&exempt, LARGE - 1);
+    for (int index = 0; index < WAITING; index++) {
+        waiting[index] = payload_of(LARGE);
+        ck_assert(!send_until_it_waits(&waiting[index]));
+    }
+    if (!SANITIZED)
+        ck_assert_int_lt(resident_megabytes() - before, MOST_MEGABYTES + LARGE / MEGABYTE);
+    ck_assert_int_eq(calls, 0);
+    if (_i == 0)
+        send_all_up_to(&exempt, LARGE);
+    else
+        close(exempt.fd);
+    for (int index = 0; index < WAITING; index++) {
+        ck_assert(send_until_it_waits(&waiting[index]));
+        ck_assert_int_eq(kind_of_answer(&waiting[index]), REPLY);
+    }
+    ck_assert_int_eq(calls, WAITING + (_i == 0));
+    finish();
+}
+END_TEST
+
+/* Clients of another user, who together send more than there is room for, take turns. Those of the own user need not. */
 START_TEST(clients_that_together_exceed_the_memory_are_all_served)
 {
     enum { CLIENTS = 4 };
     pid_t children[CLIENTS];
-    begin_with_peer(0, echo_small);
+    begin_with_peer(_i, echo_small);
     long before = resident_megabytes();
     for (int index = 0; index < CLIENTS; index++)
-        children[index] = start_large_request(SCALED(100) * MEGABYTE);
+        if ((children[index] = fork_child()) == 0) {
+            uid_t user = geteuid();
+            become_peer();
+            send_large_request(NAME, user, SCALED(100) * MEGABYTE);
+            _exit(0);
+        }
     while (calls < CLIENTS) {
         RLRunLoopRunInMode(MODE, 0.05, true);
-        if (!SANITIZED)
+        if (!SANITIZED && _i == 1)
             ck_assert_int_lt(resident_megabytes() - before, MOST_MEGABYTES + 100);
     }
     for (int index = 0; index < CLIENTS; index++)
@@ -199,25 +224,17 @@ static void make_wait(enum waiter waiter)
     send_up_to(&payload, waiter == SENDS_NO_PIECE ? 0 : OF_A_CALLBACK);
 }
 
-/* The payloads use up the share of one process. The last one is exempt, and is sent completely when the test says so. */
-static void take_share_and_wait(enum waiter waiter, int ready)
+/* The payloads use up the memory of one process. The last one is exempt. */
+static void take_all_and_wait(enum waiter waiter, int ready)
 {
-    static const size_t kilobytes[] = {32 << 10, 16 << 10, 2 << 10, 1 << 10, 150, 1 << 10};
-    struct payload payload;
-    sigset_t wanted;
-    int signal;
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGUSR1);
-    sigprocmask(SIG_BLOCK, &wanted, NULL);
+    static const size_t kilobytes[] = {32 << 10, 16 << 10, 8 << 10, 4 << 10, 2 << 10, 1 << 10, 1000, 1 << 10};
     for (size_t index = 0; index < sizeof kilobytes / sizeof *kilobytes; index++) {
-        payload = payload_of(kilobytes[index] * 1024);
+        struct payload payload = payload_of(kilobytes[index] * 1024);
         push_up_to(&payload, payload.length / 2 + PIECE_SIZE);
     }
     for (int count = waiter == HAS_MANY_CONNECTIONS ? 30 : 1; count > 0; count--)
         make_wait(waiter);
     say_ready(ready);
-    sigwait(&wanted, &signal);
-    push_up_to(&payload, payload.length);
     pause();
 }
 
@@ -240,7 +257,7 @@ START_TEST(a_client_that_hoards_memory_does_not_block_others)
     make_pipe(ends);
     pid_t hostile = fork_child();
     if (hostile == 0)
-        take_share_and_wait(_i, ends[1]);
+        take_all_and_wait(_i, ends[1]);
     turn_until_ready(ends[0]);
     while (taken_over == NULL && (_i == READS_NO_REPLY || _i == HAS_TOO_MANY_UNANSWERED))
         turn();
@@ -251,14 +268,7 @@ START_TEST(a_client_that_hoards_memory_does_not_block_others)
     } else if (_i == HAS_TOO_MANY_UNANSWERED) {
         RLMessagePortSetCapacity(server.port, 1);
     }
-    long before = resident_megabytes();
-    pid_t honest = start_large_request(LARGE);
-    if (_i == HAS_A_LONG_CALLBACK) {
-        while (resident_megabytes() < before + 31 && large_calls == 0)
-            turn();
-        turn();
-        kill(hostile, SIGUSR1);
-    }
+    pid_t honest = start_large_request(2 * LARGE);
     while (large_calls == 0)
         RLRunLoopRunInMode(MODE, 0.05, true);
     end_process(honest, 0);
@@ -274,12 +284,14 @@ END_TEST
 
 #define SECOND RLSTR("com.example.second")
 
-/* Sends 100 MB to the first port, of which the server has received 60 MB, or nearly so, when it stops reading. */
-static void send_much(int ready)
+/* Sends 100 MB to the first port, of which the server has received 70 MB, or nearly so, when it stops reading. As much to the second
+ * port is received completely. */
+static void send_to_both(int ready)
 {
     struct payload payload = payload_of(100 * MEGABYTE);
-    push_up_to(&payload, LARGE);
+    push_up_to(&payload, 70 * MEGABYTE);
     say_ready(ready);
+    send_large_request(SECOND, geteuid(), 100 * MEGABYTE);
     push_up_to(&payload, payload.length);
     pause();
 }
@@ -311,25 +323,23 @@ START_TEST(a_payload_for_an_unserved_port_does_not_block_other_ports)
     sem_t ready;
     second_calls = 0;
     begin_with_peer(0, echo_small);
-    make_pipe(ends);
-    pid_t slow = fork_child();
-    if (slow == 0)
-        send_much(ends[1]);
-    turn_until_ready(ends[0]);
-    if (_i == 0)
-        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server.source, MODE);
     sem_init(&ready, 0, 0);
     pthread_t other = start_thread(serve_second, &ready);
     sem_wait(&ready);
-    pid_t honest = start_large_request_to(SECOND, LARGE);
+    make_pipe(ends);
+    pid_t child = fork_child();
+    if (child == 0)
+        send_to_both(ends[1]);
+    turn_until_ready(ends[0]);
+    if (_i == 0)
+        RLRunLoopRemoveSource(RLRunLoopGetCurrent(), server.source, MODE);
     while (_i == 0 && second_calls == 0)
         RLRunLoopRunInMode(MODE, 0.05, true);
     join_thread(other);
-    end_process(honest, 0);
     RLRunLoopAddSource(RLRunLoopGetCurrent(), server.source, MODE);
     while (large_calls == 0)
         RLRunLoopRunInMode(MODE, 0.05, true);
-    end_process(slow, SIGKILL);
+    end_process(child, SIGKILL);
     close_pipe(ends);
     finish();
 }
@@ -352,13 +362,6 @@ static void answer_in_part(int ready)
         struct payload reply = {.fd = fd, .kind = REPLY, .id = head.id, .length = MOST_BYTES};
         send_up_to(&reply, SENT);
     }
-}
-
-static long most_resident_megabytes(void)
-{
-    struct rusage usage;
-    require(getrusage(RUSAGE_SELF, &usage) == 0);
-    return usage.ru_maxrss / 1024;
 }
 
 static void note_result(UNUSED RLMessagePortRef port, int32_t result, UNUSED RLDataRef reply, void *info)
@@ -409,9 +412,9 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-unfinished");
     TCase *tcase = add_case(suite, "unfinished", 60);
     tcase_add_loop_test(tcase, a_thousand_unfinished_payloads_take_limited_memory, 0, peer_users());
-    tcase_add_test(tcase, a_slow_payload_may_continue_while_memory_is_free);
-    tcase_add_test(tcase, a_stalled_payload_is_dropped_when_its_memory_is_needed);
-    tcase_add_test(tcase, clients_that_together_exceed_the_memory_are_all_served);
+    tcase_add_test(tcase, a_stalled_payload_is_kept_and_delays_no_other_process);
+    tcase_add_loop_test(tcase, payloads_of_one_process_take_turns, 0, 2);
+    tcase_add_loop_test(tcase, clients_that_together_exceed_the_memory_are_all_served, 0, peer_users());
     tcase_add_loop_test(tcase, a_client_that_hoards_memory_does_not_block_others, 0, WAITERS);
     tcase_add_loop_test(tcase, a_payload_for_an_unserved_port_does_not_block_other_ports, 0, 2);
     tcase_add_loop_test(tcase, a_stalled_reply_takes_limited_memory, 0, 2 * peer_users());

@@ -14,7 +14,6 @@ PAUSES = {
     "Tests/stress/": "pauses of random lengths between the things that are repeated",
     "Tests/examples/test_examples.py": "defines nanosleep(), which lasts longer, for examples that sleep",
     "Tests/c/test-message-port-bounds.c": "answers more slowly than requests arrive",
-    "Tests/c/test-message-port-left-behind.c": "a hostile client sends no faster than it has to",
     "Tests/c/test-message-port-unanswered.c": "an answer comes after the time limit",
     "Tests/conformance/run-main-thread-polled-for-a-flag.c": "runs of a hundredth of a second time out meanwhile",
     "Tests/conformance/run-timed-out-beats-stopped.c": "a callback takes longer than the run may",

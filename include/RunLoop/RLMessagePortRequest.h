@@ -37,11 +37,9 @@
  *  A reply that the client has no room for is queued, and sent by the server's loop; until then, no further requests
  *  of that client are handled.
  *
- *  The servers of a process have memory for 256 MB of incompletely received requests, and for one request more. One
- *  client process may use a quarter of what is free of the 256 MB; data that does not fit waits. A request that uses
- *  more than that and makes no progress for 2 s, while others wait, is dropped: its sender gets
- *  kRLMessagePortTransportError or, if it is one-way, the sender's port becomes invalid. If it makes no progress
- *  because no loop serves the port, it is dropped only if the 256 MB have no room for it.
+ *  A local port has memory for 64 MB of incompletely received requests of each client process, and for one request
+ *  more. What exceeds that waits until another of these requests has been received. Processes of another user share the
+ *  memory of one.
  *
  *  A thread that sends many small one-way requests to another process sends most of them without a system call, once
  *  the server has received some. Up to 64 of these may then be sent with success to a server that was killed while
@@ -133,9 +131,10 @@ RL_EXPORT RLTypeID RLMessagePortRequestGetTypeID(void);
 
 /** Returns the request for which the callback of a local port was called, so that it can be answered later.
  *  What the callback returns is then not the reply; the request is answered by RLMessagePortRequestReply().
- *  While a client in another process has as many unanswered requests as the port's capacity, or 64 MB of them, no more
- *  requests are received from it: the client waits, within its time limits, until one is answered or released. Each
- *  further loop that serves the port may have received one more.
+ *  While a client in another process has as many unanswered requests as the port's capacity, no more requests are
+ *  received from it: the client waits, within its time limits, until one is answered or released. While its process, or
+ *  all processes of another user together, have 64 MB of them at the port, all these clients wait. Each further loop
+ *  that serves the port may have received one more.
  *  Ownership: Copy rule. Releasing the request without an answer notifies the sender that there is none: it gets
  *  kRLMessagePortTransportError.  Thread: that of the callback.
  *  Re-entrancy: only in the port's own callback; elsewhere it is misuse. */

@@ -96,6 +96,14 @@ struct PlainList<Element: BitwiseCopyable>: ~Copyable {
     }
 }
 
+extension PlainList where Element: Equatable {
+    /// Removes the first element that equals `element`, if there is one, and keeps the order of the others. O(n).
+    @inline(never)
+    mutating func remove(_ element: Element) {
+        for index in 0..<count where self[index] == element { return remove(at: index) }
+    }
+}
+
 /// The memory of a list, independent of the type of its elements, so that lists of all types share the function that grows them.
 private struct ListMemory {
     var start: UnsafeMutableRawPointer?

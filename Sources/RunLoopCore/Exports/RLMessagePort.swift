@@ -185,7 +185,7 @@ public func RLMessagePortSetCapacity(_ port: OpaquePointer?, _ capacity: Int) {
     guard let port = borrow(port, "RLMessagePortSetCapacity"), Registry.current != nil else { return }
     setCapacity(of: port.queue, capacity, "RLMessagePortSetCapacity")
     // A capacity that is not positive has been reported, and the error handler may have released the port.
-    if capacity > 0 { port.noteCapacity() }
+    if capacity > 0 { port.recheckUnanswered() }
 }
 
 @implementation @c

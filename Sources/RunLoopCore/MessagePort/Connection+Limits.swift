@@ -9,15 +9,16 @@ enum SilentClients {
     /// The list. Guarded by the mutex of `PortRegistry`.
     private nonisolated(unsafe) static var clients = PlainList<ConnectionPointer>()
 
+    /// Whether there is none. Any thread.
+    static var isEmpty: Bool { PortRegistry.mutex.locked { clients.count == 0 } }
+
     /// Adds a client that was just accepted, before it can be closed. Returns false if out of memory. Any thread.
     static func add(_ connection: ConnectionPointer) -> Bool { PortRegistry.mutex.locked { clients.append(connection) } }
 
     /// Removes a client that has sent its hello, or is being closed. O(number of silent clients). Any thread.
     @inline(never)
     static func remove(_ connection: ConnectionPointer) {
-        PortRegistry.mutex.locked {
-            for index in 0..<clients.count where clients[index] == connection { return clients.remove(at: index) }
-        }
+        PortRegistry.mutex.locked { clients.remove(connection) }
     }
 
     /// Disconnects the silent client that was accepted first, if that was before `limit`. Returns false if there is none. One system call
@@ -43,198 +44,181 @@ enum SilentClients {
 
 extension ConnectionPointer {
     /// Counts requests that were taken over and not answered: 1 when one is taken over, -1 when it is answered. With 0, only checks
-    /// the limits again, because the port's capacity has changed. While there are too many such requests, or too many bytes of them,
-    /// nothing more is read from the client. Any thread; call without a lock held.
+    /// the limits again, because the port's capacity or the number of bytes has changed. While the client has too many such requests, or
+    /// its peer too many bytes of them, nothing more is read from the client. Any thread; call without a lock held.
     @inline(never)
     func countUnanswered(_ requests: Int, bytes: Int) {
         let queue = pointee.port.queue
+        let peer = pointee.incoming.peer
         queue.lockSenders()
+        let concernsPeer = requests != 0 && peer?.countUnanswered(requests * (bytes + Peer.costOfRequest)) == true
         let isChanged = locked { () -> Bool in
             pointee.unansweredRequests += requests
-            pointee.unansweredBytes += requests * bytes
-            let isFull = pointee.unansweredRequests >= Int(queue.pointee.capacity) || pointee.unansweredBytes >= PortLimits.unansweredBytes
+            let isFull = pointee.unansweredRequests >= Int(queue.pointee.capacity) || peer?.pointee.isFull == true
             if isFull == has(.isFull) { return false }
             set([.isFull, .hasHungUp], to: isFull ? .isFull : [])
             return true
         }
         queue.unlockSenders()
         if isChanged { updateInterest() }
+        // It could not take memory while it was full.
+        if isChanged && has(.waitsForMemory) { _ = peer?.resumeWaiting(at: pointee.port) }
+        if concernsPeer { pointee.port.recheckUnanswered() }
     }
 
     /// Handles the hang-up of a client from which nothing is read, because too many of its requests are unanswered or because it waits for
     /// memory: calls the invalidation callbacks of its requests. Loop thread only; call without a lock held. Calls user code.
     func noteHangUp() {
-        locked { if has([.isFull, .waitsForMemory]) { set(.hasHungUp, to: .hasHungUp) } }
-        if has(.waitsForMemory) && skipUnfinishable() { setWaitsForMemory(false) }
+        locked {
+            if !pointee.isOpen { return }
+            if has(.isFull) { set(.hasHungUp, to: .hasHungUp) }
+            pointee.incoming.noteHangUp(Sockets.readableBytes(pointee.fd) ?? .max)
+        }
+        setWaitsForMemory(false)
         updateInterest()
+        _ = pointee.incoming.peer?.resumeWaiting(at: pointee.port)
         callRequestInvalidations()
     }
-
-    /// Server: keeps nothing of a payload if the client is gone and the rest is not in the socket, so that it will never come. What follows
-    /// the payload may still be complete. Returns whether it did. Two system calls. Any thread; call without a lock held.
-    private func skipUnfinishable() -> Bool {
-        locked {
-            if isConnected || pointee.incoming.missing <= Sockets.readableBytes(pointee.fd) ?? .max { return false }
-            pointee.incoming.removeBytes()
-            return true
-        }
-    }
-
-    /// Whether this is a server's connection to a client that is gone and has left a request in the socket for which there is no memory.
-    fileprivate var isLeftBehind: Bool { has(.waitsForMemory) && has(.hasHungUp) }
 }
 
-/// A client process, or all processes of another user together. Their payloads share one part of the memory for payloads that have not
-/// arrived completely.
+/// What a client process, or all processes of another user together, may take of one port. Guarded by the mutex of the port, unless stated
+/// otherwise.
 struct Peer: Linked, ~Copyable {
     /// See `Connection.sender`.
     let sender: UInt64
-    /// How many bytes of that memory their payloads have reserved. Any thread.
+    /// How many bytes their unfinished payloads have reserved; at most `PortLimits.unfinishedBytes`. Any thread.
     let reserved = Atomic<Int>(0)
-    /// When the peer joined, or last had the exemption, as a number: the exemption goes to the peer with the lowest. Any thread.
-    let turn = Atomic<UInt64>(nextTurn)
-    // Guarded by the mutex of `PortRegistry`: the number of connections, and the links of the list of all peers.
+    /// Whether one of their payloads is exempt from that limit. Any thread.
+    let isExemptionTaken = Atomic<Bool>(false)
+    /// How many bytes their requests take that were taken over and not answered. Guarded by `PortQueue.lockSenders` of the port.
+    fileprivate var unansweredBytes = 0
+    /// Whether these are too many.
+    fileprivate var isFull: Bool { unansweredBytes >= PortLimits.unansweredBytes }
+    /// The connections that wait for memory, in the order in which they began to.
+    fileprivate var waiting = PlainList<ConnectionPointer>()
+    /// The connections, and how many of them are open.
     fileprivate var connections = 1
+    fileprivate var openConnections = 1
+    // Links of the port's list.
     var previous: PeerPointer?
     var following: PeerPointer?
 
-    /// The list of all peers. Guarded by the mutex of `PortRegistry`.
-    fileprivate nonisolated(unsafe) static var first: PeerPointer?
-    /// The latest number of `nextTurn`. Any thread.
-    private static let turns = Atomic<UInt64>(0)
-    /// A new number, higher than all before. Any thread.
-    static var nextTurn: UInt64 { turns.wrappingAdd(1, ordering: .relaxed).newValue }
+    /// How much memory, in bytes, a request takes besides its data.
+    static var costOfRequest: Int { 256 }
 }
 
 typealias PeerPointer = UnsafeMutablePointer<Peer>
 
 extension PeerPointer {
-    /// Returns the peer of a new connection, creating it if needed; nil if out of memory. `leave` is called when the connection is freed.
-    /// O(number of peers). Any thread; call without the lock of a port or connection held.
-    static func join(_ sender: UInt64) -> PeerPointer? {
-        PortRegistry.mutex.lock()
-        defer { PortRegistry.mutex.unlock() }
-        if let known = Peer.first?.first(where: { $0.pointee.sender == sender }) {
+    /// Returns the peer of a new connection from a port's list, creating it if needed; nil if out of memory. `leave` is called when the
+    /// connection is freed. O(number of peers). The caller holds the port's mutex.
+    static func join(_ sender: UInt64, _ peers: inout PeerPointer?) -> PeerPointer? {
+        if let known = peers?.first(where: { $0.pointee.sender == sender }) {
             known.pointee.connections += 1
+            known.pointee.openConnections += 1
             return known
         }
         guard let peer = malloc(MemoryLayout<Peer>.size)?.bindMemory(to: Peer.self, capacity: 1) else { return nil }
         peer.initialize(to: Peer(sender: sender))
-        peer.link(into: &Peer.first)
+        peer.link(into: &peers)
         return peer
     }
 
-    /// Ends the membership of a connection, which `join` has begun; the last one frees the peer. Any thread; call without the lock of a
-    /// port or connection held.
-    func leave() {
-        PortRegistry.mutex.lock()
+    /// Notes that a connection has been closed, which happens before `leave`. The caller holds the port's mutex.
+    func noteClosed() { pointee.openConnections -= 1 }
+
+    /// Ends the membership of a connection, which `join` has begun; the last one frees the peer. `isOpen`: whether `noteClosed` was not called
+    /// for it. The caller holds the port's mutex.
+    func leave(_ peers: inout PeerPointer?, isOpen: Bool) {
+        if isOpen { noteClosed() }
         pointee.connections -= 1
-        let isLast = pointee.connections == 0
-        if isLast { unlink(from: &Peer.first) }
-        PortRegistry.mutex.unlock()
-        if isLast { free(self) }
+        if pointee.connections > 0 { return }
+        unlink(from: &peers)
+        deinitialize(count: 1)
+        free(self)
+    }
+
+    /// Adds to the bytes of requests that were taken over and not answered. Returns whether that has changed whether they are too many. The
+    /// caller holds `PortQueue.lockSenders` of the port.
+    fileprivate func countUnanswered(_ bytes: Int) -> Bool {
+        let wasFull = pointee.isFull
+        pointee.unansweredBytes += bytes
+        return wasFull != pointee.isFull
+    }
+
+    /// Lets the connections that wait for memory continue for which there is some, in their order. Called when memory was released, and
+    /// when a connection has begun to wait. Returns whether any waited. O(number of waiting connections). Any thread that has a reference to
+    /// a connection of the peer; call without a lock held.
+    @inline(never)
+    func resumeWaiting(at port: MessagePortPointer) -> Bool {
+        var index = 0
+        var didWait = false
+        while true {
+            let next = port.locked { () -> ConnectionPointer? in
+                if index >= pointee.waiting.count { return nil }
+                pointee.waiting[index].retain()
+                return pointee.waiting[index]
+            }
+            guard let next else { return didWait }
+            didWait = true
+            // One that is full would not be read.
+            let hasMemory = next.locked { !next.has(.isFull) && next.pointee.incoming.makeRoom() }
+            if hasMemory { next.setWaitsForMemory(false) } else { index += 1 }
+            next.release()
+        }
     }
 }
 
-// A piece of a payload may have to wait in the socket until there is memory. Of the connections of a port that wait, one polls for memory
-// every 50 ms, in each loop that serves the port, on behalf of all of them; the others are not watched meanwhile. Since no loop reads its
-// piece, that connection stays readable whatever its client does.
-
 extension ConnectionPointer {
-    /// Server: makes the connection wait for memory, if its client has sent a piece, until a check finds memory for it; or ends that, because
-    /// there is some or the connection is closed. If no connection of the port polls then, the one that has been connected longest of those
-    /// that wait does. A connection that will not get the rest of its payload does not wait. Any thread; call without a lock held.
+    /// Server: makes the connection wait, unread, until there is memory for the next piece; or ends that, because there is some or the
+    /// connection is closed. Any thread; call without a lock held.
     @inline(never)
     func setWaitsForMemory(_ waits: Bool) {
-        let waits = waits && !skipUnfinishable()
-        let port = pointee.port
-        var poller: ConnectionPointer?
-        port.locked {
-            let isDue = waits ? locked({ pointee.isOpen && isPacketHere }) : has(.waitsForMemory)
-            if !isDue { return }
-            IncomingBody.waiting.wrappingAdd((waits ? 1 : 0) - (has(.waitsForMemory) ? 1 : 0), ordering: .relaxed)
-            set(.waitsForMemory, to: waits ? .waitsForMemory : [])
-            if !waits { locked { set(.hasHungUp, to: []) } }
-            if !waits && has(.pollsForMemory) {
-                set(.pollsForMemory, to: [])
-                port.pointee.memoryPoller = nil
+        guard let peer = pointee.incoming.peer else { return }
+        let isChanged = pointee.port.locked { () -> Bool in
+            if waits == has(.waitsForMemory) || waits && !locked({ pointee.isOpen }) { return false }
+            if !waits {
+                peer.pointee.waiting.remove(self)
+            } else if !peer.pointee.waiting.append(self) {
+                locked { pointee.incoming.removeBytes() }
+                return false
             }
-            if port.pointee.memoryPoller != nil { return }
-            port.pointee.connections?.forEach { if $0.has(.waitsForMemory) { poller = $0 } }
-            port.pointee.memoryPoller = poller
-            poller?.set(.pollsForMemory, to: .pollsForMemory)
-            poller?.retain()
+            set(.waitsForMemory, to: waits ? .waitsForMemory : [])
+            return true
         }
-        updateInterest()
-        poller?.updateInterest()
-        poller?.release()
-        if waits { MessagePortPointer.pollForMemory() }
-    }
-
-    /// Called by `pollForMemory` for each connection, while some connection waits for memory. Drops the payload of this one if it is too
-    /// slow, and ends its wait if its peer's share has memory by now. If it still waits, returns what decides whether it is next: the turn
-    /// of its peer, and when its payload began. Any thread; call without a lock held.
-    fileprivate func checkMemoryWait() -> (UInt64, UInt64)? {
-        var began: UInt64 = 0
-        let hasMemory = locked { () -> Bool in
-            pointee.incoming.enforceMinimumRate { !has(.isFull) && pointee.sendQueue.isEmpty && isPacketHere }
-            began = pointee.incoming.began
-            return has(.waitsForMemory) && pointee.incoming.makeRoom()
-        }
-        if hasMemory { setWaitsForMemory(false) }
-        return has(.waitsForMemory) ? (pointee.incoming.peer?.pointee.turn.load(ordering: .relaxed) ?? 0, began) : nil
+        if isChanged { updateInterest() }
+        // There may be memory since it was last checked.
+        if waits { _ = peer.resumeWaiting(at: pointee.port) }
     }
 }
 
 extension MessagePortPointer {
-    /// Checks again from which clients requests may be read, because the port's capacity has changed. Any thread that has a loop; call
-    /// without a lock held.
-    func noteCapacity() { walkConnections { $0.countUnanswered(0, bytes: 0) } }
+    /// Checks again from which clients requests may be read, because the port's capacity has changed, or whether a peer is full. O(number of
+    /// connections). Any thread that has a loop; call without a lock held.
+    func recheckUnanswered() { walkConnections { $0.countUnanswered(0, bytes: 0) } }
 
-    /// Disconnects one client that is gone, and whose request waits in the socket for memory, because there is no descriptor left. Returns
-    /// false if there is none. O(number of connections). Any thread; call without a lock held. Calls user code.
-    static func disconnectLeftBehind() -> Bool {
-        var isDone = false
-        walk { port in
-            port.walkConnections { connection in
-                if isDone || !connection.isLeftBehind { return }
-                connection.disconnect(because: "was disconnected: no file descriptor left for its request, which waited for memory")
-                isDone = true
-            }
-        }
-        return isDone
-    }
-
-    /// When `pollForMemory` last did its work. Any thread.
-    private static let lastPoll = Atomic<UInt64>(0)
-
-    /// Called while connections wait for memory; does its work once in each `PortLimits.moment`. Drops payloads that have been too slow for
-    /// some time, and lets connections continue for which there is memory by now. If the exemption is free, gives it to the peer that
-    /// joined or last had it the longest time ago, and of that peer's payloads to the one that began first; so a peer with many connections
-    /// gets it no more often than others. O(number of connections). Any thread; call without a lock held.
-    static func pollForMemory() {
-        let now = Clock.now.nanoseconds
-        let last = lastPoll.load(ordering: .relaxed)
-        if now < last &+ PortLimits.moment || !lastPoll.compareExchange(expected: last, desired: now, ordering: .relaxed).exchanged {
-            return
-        }
-        // If the exemption becomes free below, the turn of its peer changes; so it is given away the next time.
-        let isExemptionFree = IncomingBody.isExemptionFree
+    /// Disconnects one client that is gone, and whose last requests wait until others are answered, because there is no descriptor left: of
+    /// the peer with the most open connections to a port, the one that connected first. Returns false if there is none. O(number of connections).
+    /// Any thread; call without a lock held. Calls user code.
+    static func disconnectHungUp() -> Bool {
         var first: ConnectionPointer?
-        var best = (UInt64.max, UInt64.max)
+        var most = 1
         walk { port in
-            port.walkConnections { connection in
-                guard let priority = connection.checkMemoryWait(), priority < best else { return }
-                best = priority
-                connection.retain()
-                first?.release()
-                first = connection
+            let candidate = port.locked { () -> ConnectionPointer? in
+                var candidate: ConnectionPointer?
+                // The list begins with the latest.
+                port.pointee.connections?.forEach { connection in
+                    let count = connection.has(.hasHungUp) ? connection.pointee.incoming.peer?.pointee.openConnections ?? 0 : 0
+                    if count >= most { (candidate, most) = (connection, count) }
+                }
+                return candidate?.pointee.references.countUpUnlessZero() == true ? candidate : nil
             }
+            guard let candidate else { return }
+            first?.release()
+            first = candidate
         }
-        guard let first else { return }
-        if isExemptionFree && first.locked({ first.has(.waitsForMemory) && first.pointee.incoming.takeExemption() }) {
-            first.setWaitsForMemory(false)
-        }
-        first.release()
+        first?.disconnect(because: "was disconnected: no file descriptor left for requests that wait for others to be answered")
+        first?.release()
+        return first != nil
     }
 }

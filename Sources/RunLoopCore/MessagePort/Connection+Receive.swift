@@ -36,8 +36,6 @@ extension ConnectionPointer {
     func handleEvents(_ ready: UInt16) -> DispatchResult {
         guard let threadContext = ThreadContextPointer.current else { return .unwanted }
         let loop = RunLoopPointer(threadContext)
-        // First, since the port's callback may take long.
-        if has(.waitsForMemory) { MessagePortPointer.pollForMemory() }
         let ready = Events(rawValue: ready)
         if ready.contains(.writable) && !flush() { return .retryLater }
         if ready.contains(.onlyHangUp) { noteHangUp() }
@@ -51,11 +49,12 @@ extension ConnectionPointer {
     }
 
     /// Accepts one client. Before that, disconnects clients that have been silent for too long. If there is no descriptor for the new
-    /// client, disconnects the client that has been silent longest, or one that is gone and whose request waits for memory, and accepts the
-    /// new one the next time. Any thread that has a loop; call without a lock held. May call user code if it disconnects a client.
+    /// client, disconnects the client that has been silent longest, or, if there are no silent ones, one that is gone and whose requests
+    /// wait for others to be answered, and accepts the new one the next time. Any thread that has a loop; call without a lock held. May call
+    /// user code if it disconnects a client.
     func accept() -> DispatchResult {
-        let overdue = Instant(nanoseconds: Clock.now.nanoseconds - PortLimits.greeting)
-        while SilentClients.disconnectFirst(acceptedBefore: overdue) {}
+        let now = Clock.now.nanoseconds
+        while SilentClients.disconnectFirst(acceptedBefore: Instant(nanoseconds: now - PortLimits.greeting)) {}
         var isStuck = false
         let accepted = PortRegistry.acceptMutex.locked { () -> ConnectionPointer? in
             let fd = locked { () -> Int32? in
@@ -72,7 +71,9 @@ extension ConnectionPointer {
         if !isStuck { return .unwanted }
         // Without a free descriptor, accept(2) fails whether a client is waiting or not.
         if !isPacketHere { return .retryLater }
-        let hasRoom = SilentClients.disconnectFirst(acceptedBefore: .never) || MessagePortPointer.disconnectLeftBehind()
+        let hasRoom =
+            SilentClients.disconnectFirst(acceptedBefore: Instant(nanoseconds: now - PortLimits.shortGreeting))
+            || SilentClients.isEmpty && MessagePortPointer.disconnectHungUp()
         return hasRoom ? .unwanted : .retryLater
     }
 
@@ -89,7 +90,7 @@ extension ConnectionPointer {
             guard let source = loop.dispatchedSource, loop.mayContinue(source) else { break }
         }
         if count == 0 && has(.isFull) { updateInterest() }
-        if count == 0 { return has(.pollsForMemory) ? .retryLater : .unwanted }
+        if count == 0 { return .unwanted }
         return reception.nextEntry?.isThere == true ? .handledOneOfSeveral : .handled
     }
 
@@ -160,8 +161,11 @@ extension ConnectionPointer {
             var passed: Int32 = -1
             pointee.mutex.lock()
             let progress = mayReceive(reception.isAhead) ? takeNext(buffer, &passed, &reception) : .nothing
+            let hasReleased = pointee.incoming.takeReleased()
             if reception.isAhead { keepAheadLocked(progress, reception.packet) }
             pointee.mutex.unlock()
+            // A turn ends then, so that a client with many connections that wait does not delay others.
+            if hasReleased && pointee.incoming.peer?.resumeWaiting(at: pointee.port) == true { reception.budget = 0 }
             if passed >= 0 {
                 // Either a descriptor that the peer must not send, or the file of a ring, which has been mapped.
                 if progress == .violation { PacketSocket.closeApart(passed, from: pointee.sender) } else { Descriptor.close(passed) }
@@ -244,7 +248,8 @@ extension ConnectionPointer {
     @inline(__always)
     private func mayReceive(_ isAhead: Bool) -> Bool {
         if !pointee.isOpen || has(.isFull) { return false }
-        return isAhead ? pointee.ahead.hasRoom() : !has(.hasAhead) && (pointee.role == .client || pointee.sendQueue.isEmpty)
+        if isAhead { return pointee.ahead.hasRoom(toFinish: pointee.incoming.isUnderWay) }
+        return !has(.hasAhead) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
 
     /// What this end of the connection may receive, for `Frame.parse`. The caller holds the mutex.

@@ -59,11 +59,9 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     var ring = Ring()
     /// At the receiving end: the requests that have a callback to call if the sender goes away.
     var requestsWithInvalidation: RequestPointer?
-    /// How many requests were taken over (RLMessagePortCopyRequest) and not answered, and their total size in bytes.
+    /// How many requests were taken over (RLMessagePortCopyRequest) and not answered.
     var unansweredRequests = 0
-    var unansweredBytes = 0
-    /// The `conditions`. `waitsForMemory` and `pollsForMemory` are written under the port's mutex, the others under `mutex`; any thread may
-    /// read them.
+    /// The `conditions`. `waitsForMemory` is written under the port's mutex, the others under `mutex`; any thread may read them.
     let conditionBits = Atomic<UInt16>(0)
     // Links of the port's list. Guarded by the port's mutex.
     var previous: ConnectionPointer?
@@ -83,9 +81,9 @@ extension ConnectionPointer {
         let hasPeer = role == .server || role == .client
         let peer = hasPeer ? try? PacketSocket.credentials(fd) : PacketSocket.own
         let sender = peer.map { $0.sender(asUser: $0.user != port.pointee.user) }
-        let sharing = role == .server ? sender.flatMap { PeerPointer.join($0) } : nil
+        let sharing = role == .server ? sender.flatMap { sender in port.locked { PeerPointer.join(sender, &port.pointee.peers) } } : nil
         guard let peer, let sender, role != .server || sharing != nil, let memory = malloc(MemoryLayout<Connection>.size) else {
-            sharing?.leave()
+            port.locked { sharing?.leave(&port.pointee.peers, isOpen: true) }
             if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
@@ -109,7 +107,10 @@ extension ConnectionPointer {
             connection.link(into: &port.pointee.connections)
             return true
         }
-        if isAuthorized { return connection }
+        if isAuthorized {
+            if role == .server { connection.countUnanswered(0, bytes: 0) }
+            return connection
+        }
         // Unless `SilentClients` has closed it and released the reference of open connections already.
         if connection.shutDown() { connection.release() }
         connection.release()
@@ -133,9 +134,9 @@ extension ConnectionPointer {
                 PacketSocket.close(pointee.fd, acceptsDescriptors: pointee.acceptsDescriptors)
             }
             _ = unlink(from: &port.pointee.connections)
+            pointee.incoming.peer?.leave(&port.pointee.peers, isOpen: pointee.isOpen)
         }
         pointee.sendQueue.removeAll()
-        pointee.incoming.peer?.leave()
         pointee.ring.close()
         deinitialize(count: 1)
         free(self)
@@ -153,28 +154,25 @@ extension Connection {
 
         /// There are frames in `sendQueue`.
         static let hasBacklog = Conditions(rawValue: 1)
-        /// Server: too many requests, or too many bytes of them, were taken over and not answered, so nothing more is read from the client.
+        /// Server: too many requests of the client, or too many bytes of its peer's, were taken over and not answered, so nothing more is read.
         static let isFull = Conditions(rawValue: 2)
-        /// `isFull` or `waitsForMemory`, and the client has disconnected.
+        /// `isFull`, and the client has disconnected.
         static let hasHungUp = Conditions(rawValue: 4)
         /// Server: `ahead` contains packets, which the loop is to deliver.
         static let hasAhead = Conditions(rawValue: 8)
         /// Server: the next piece stays in the socket until there is memory for its payload.
         static let waitsForMemory = Conditions(rawValue: 16)
-        /// `waitsForMemory`, and of the waiting connections of its port this is the one that polls for memory.
-        static let pollsForMemory = Conditions(rawValue: 32)
 
         /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
         /// also reads replies, since a server that waits for room for a reply reads no requests. A server with packets in `ahead` also
         /// watches for room: a socket nearly always has some, so the loop delivers the packets. A server that `isFull` or waits for memory
-        /// watches only for the client's hang-up. A connection that polls for memory is always watched for packets.
+        /// watches for the client's hang-up instead of packets.
         func interest(isServer: Bool) -> Events {
-            let polls = contains(.pollsForMemory)
-            if contains(.hasBacklog) { return isServer && !polls ? .writable : [.readable, .writable] }
-            let hangUp: Events = contains(.hasHungUp) ? [] : .onlyHangUp
-            if contains(.isFull) { return polls ? hangUp.union(.readable) : hangUp }
-            if contains(.waitsForMemory) && !polls { return hangUp }
-            return contains(.hasAhead) ? [.readable, .writable] : .readable
+            if contains(.hasBacklog) { return isServer ? .writable : [.readable, .writable] }
+            if contains(.hasHungUp) { return [] }
+            if contains(.isFull) { return .onlyHangUp }
+            let events: Events = contains(.waitsForMemory) ? .onlyHangUp : .readable
+            return contains(.hasAhead) ? events.union(.writable) : events
         }
     }
 }
@@ -249,6 +247,7 @@ extension ConnectionPointer {
             }
             isFirst = pointee.isOpen
             pointee.isOpen = false
+            set(.hasHungUp, to: [])
             pointee.ahead.removeAll()
             pointee.incoming.reset()
             defer { pointee.source = nil }
@@ -257,6 +256,8 @@ extension ConnectionPointer {
         if pointee.role == .server {
             SilentClients.remove(self)
             setWaitsForMemory(false)
+            if isFirst { pointee.port.locked { pointee.incoming.peer?.noteClosed() } }
+            _ = pointee.incoming.peer?.resumeWaiting(at: pointee.port)
         }
         guard let source else { return isFirst }
         RunLoopPointer.invalidate(source)

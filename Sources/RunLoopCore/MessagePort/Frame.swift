@@ -110,25 +110,17 @@ enum PortLimits {
     static var requestsPerTurn: Int { 64 }
     /// The most memory, in bytes, that a payload takes before its bytes have arrived.
     static var unseenBytes: Int { 1024 * 1024 }
-    /// How much memory the large payloads that this process's servers are receiving may take together, not counting one exempt payload.
-    static var unfinishedBytes: Int { 256 * 1024 * 1024 }
-    /// The payloads of one client process, or of all processes of another user, may take at most one part in this many of what is free of
-    /// `unfinishedBytes`.
-    static var shareOfFree: Int { 4 }
-    /// How often, in nanoseconds, a server checks for payloads that make no progress while others wait for memory.
-    static var moment: UInt64 { 50_000_000 }
-    /// How many bytes of a payload have to arrive in each `moment` while others wait for memory.
-    static var leastBytesInMoment: Int { 200 * 1024 }
-    /// How many bytes a payload may fall behind that rate before it is dropped: as many as are due in 2 s.
-    static var mostBytesLate: Int { 40 * leastBytesInMoment }
-    /// In how many checks in a row, 2 s together, an exempt payload may have a piece in the socket that no loop receives, before another
-    /// payload becomes exempt.
-    static var mostMomentsUnread: Int { 40 }
-    /// How large, in bytes, one client's requests that were taken over (RLMessagePortCopyRequest) and not answered may be together before
-    /// nothing more is read from it. Their number is limited by the capacity of the port.
+    /// How much memory, in bytes, the large payloads that a port is receiving from one client process, or from all processes of another
+    /// user, may take together, not counting one exempt payload.
+    static var unfinishedBytes: Int { 64 * 1024 * 1024 }
+    /// How large the requests to a port of one client process, or of all processes of another user, that were taken over
+    /// (RLMessagePortCopyRequest) and not answered may be together, in bytes, before nothing more is read from them. The number of such
+    /// requests of each connection is limited by the capacity of the port.
     static var unansweredBytes: Int { 64 * 1024 * 1024 }
     /// How long, in nanoseconds, an accepted client may stay silent if others connect.
     static var greeting: UInt64 { 2_000_000_000 }
+    /// How long, in nanoseconds, it may stay silent if there is no descriptor for another client.
+    static var shortGreeting: UInt64 { 50_000_000 }
     /// How many rings, of 132 kB each, the servers of a process make; further connections use packets only.
     static var rings: UInt32 { 256 }
     /// How many bytes of a large payload wait in a socket until the peer reads them, where the system allows as many.

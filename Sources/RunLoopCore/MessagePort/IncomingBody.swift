@@ -11,21 +11,17 @@ struct IncomingBody: ~Copyable {
     private var bytes: UnsafeMutablePointer<UInt8>?
     private var capacity = 0
     private var count = 0
-    /// Server: the peer whose share of the process's memory for payloads this uses; nil at a client.
+    /// Server: the peer that sends; nil at a client.
     let peer: PeerPointer?
-    /// How many bytes of its peer's share this payload has reserved.
+    /// How many bytes of the memory for its peer's payloads this one has reserved.
     private var reserved = 0
-    /// Whether this is the one payload of the process that is exempt from the limit, and reserves nothing.
+    /// Whether this is the one payload of its peer that is exempt from the limit, and reserves nothing.
     private var isExempt = false
-    /// `count` at the previous `enforceMinimumRate`.
-    private var countBefore = 0
-    /// In how many checks in a row a piece was in the socket, unread, while other payloads waited for memory.
-    private var momentsUnread = 0
-    /// When the payload began, as a number of `Peer.nextTurn`.
-    private(set) var began: UInt64 = 0
-    /// How many bytes the payload is behind the minimum rate, counted while others wait for memory. See `enforceMinimumRate`.
-    private var late = 0
-    /// Whether arriving bytes are not kept: nothing waits for them, memory ran out, or they came too slowly while others waited.
+    /// Whether the client is gone. Then nothing more will come than the socket contains, so payloads reserve no more memory and end soon.
+    private var isClientGone = false
+    /// Set when memory or the exemption was released, so that payloads of the peer that wait may continue.
+    private var hasReleased = false
+    /// Whether arriving bytes are not kept: nothing waits for them, memory ran out, or the rest will never come.
     private var isSkipped = false
 
     init(_ peer: PeerPointer?) { self.peer = peer }
@@ -37,7 +33,6 @@ struct IncomingBody: ~Copyable {
     @inline(never)
     mutating func begin(_ frame: Frame) {
         self.frame = frame
-        began = Peer.nextTurn
         isSkipped = false
     }
 
@@ -49,7 +44,7 @@ struct IncomingBody: ~Copyable {
     mutating func makeRoom() -> Bool {
         guard let frame, !isSkipped, capacity < min(count + Frame.pieceLimit, frame.length) else { return true }
         let size = min(frame.length, max(PortLimits.unseenBytes, 2 * capacity))
-        if !isExempt && !reserve(size) { return false }
+        if !isExempt && !isClientGone && !reserve(size) { return false }
         // At most twice the payload: a small payload that the program keeps must not hold a large block.
         let memory =
             capacity == 0
@@ -69,9 +64,6 @@ struct IncomingBody: ~Copyable {
         guard let frame, let bytes else { return nil }
         return UnsafeMutableRawBufferPointer(start: bytes + count, count: min(Frame.pieceLimit, frame.length - count))
     }
-
-    /// How many bytes have not arrived yet.
-    var missing: Int { (frame?.length ?? 0) - count }
 
     /// Counts a piece that has arrived. Returns false if it is more than was announced.
     mutating func add(_ length: Int) -> Bool {
@@ -104,83 +96,51 @@ struct IncomingBody: ~Copyable {
         bytes = nil
         capacity = 0
         isSkipped = true
-        countBefore = 0
-        late = 0
-        if reserved > 0 { reserve(more: -reserved) }
-        giveUpExemption()
+        release()
     }
-}
 
-// The memory for all payloads that the servers of this process are receiving. It has a limit, of which each peer gets a share. As in a
-// switch whose ports share one buffer (dynamic thresholds), a peer may take a part of what is still free, so there is always something left
-// for a peer that comes later.
+    // MARK: the limit of a peer
 
-extension IncomingBody {
-    /// How many bytes all payloads of the process have reserved. Any thread.
-    private static let allReserved = Atomic<Int>(0)
-    /// Whether some payload is exempt from the limit. Any thread.
-    private static let isExemptionTaken = Atomic<Bool>(false)
-    /// Whether no payload is exempt. Any thread.
-    static var isExemptionFree: Bool { !isExemptionTaken.load(ordering: .relaxed) }
-    /// How many connections wait for memory. Any thread.
-    static let waiting = Atomic<Int>(0)
+    /// Server: the client is gone, and has left `bytes` bytes in the socket. If these do not complete the payload, nothing of it is kept, since
+    /// it may take long until the socket is read.
+    mutating func noteHangUp(_ bytes: Int) {
+        isClientGone = true
+        if let frame, frame.length - count > bytes { removeBytes() }
+    }
 
-    /// Reserves memory for `size` bytes in all. If that exceeds the peer's share at present, takes the exemption instead. Returns false if
-    /// another payload has the exemption, or if other connections are already waiting for memory.
+    /// Reserves memory for `size` bytes in all. If that exceeds what the peer's payloads may take, takes the peer's exemption instead. Returns
+    /// false if another payload has that.
     private mutating func reserve(_ size: Int) -> Bool {
-        let before = reserved
-        if reserve(more: size - before) { return true }
-        reserve(more: before - size)
-        return Self.waiting.load(ordering: .relaxed) == 0 && takeExemption()
-    }
-
-    /// Exempts the payload from the limit. Returns false if none is under way, or if another one is exempt.
-    mutating func takeExemption() -> Bool {
-        if !isUnderWay || Self.isExemptionTaken.exchange(true, ordering: .acquiringAndReleasing) { return false }
+        guard let peer else { return true }
+        var all = peer.pointee.reserved.load(ordering: .relaxed)
+        // Never more than the limit, not even for a moment in which another payload would find too little.
+        while all - reserved + size <= PortLimits.unfinishedBytes {
+            let (isDone, now) = peer.pointee.reserved.compareExchange(expected: all, desired: all - reserved + size, ordering: .relaxed)
+            if isDone {
+                reserved = size
+                return true
+            }
+            all = now
+        }
+        if peer.pointee.isExemptionTaken.exchange(true, ordering: .relaxed) { return false }
+        release()
         isExempt = true
-        momentsUnread = 0
-        reserve(more: -reserved)
         return true
     }
 
-    /// Ends the exemption, if this payload has it, so that another one can take it.
-    private mutating func giveUpExemption() {
-        if !isExempt { return }
+    /// Releases what the payload has reserved, and its exemption.
+    private mutating func release() {
+        guard let peer, reserved > 0 || isExempt else { return }
+        peer.pointee.reserved.wrappingSubtract(reserved, ordering: .relaxed)
+        if isExempt { peer.pointee.isExemptionTaken.store(false, ordering: .relaxed) }
+        reserved = 0
         isExempt = false
-        // Puts the peer behind all others.
-        peer?.pointee.turn.store(Peer.nextTurn, ordering: .relaxed)
-        Self.isExemptionTaken.store(false, ordering: .releasing)
+        hasReleased = true
     }
 
-    /// Reserves `more` bytes, or releases them if it is negative. Returns whether the peer is then within its share.
-    @inline(never)
-    @discardableResult
-    private mutating func reserve(more: Int) -> Bool {
-        reserved += more
-        guard let peer else { return true }
-        let all = Self.allReserved.wrappingAdd(more, ordering: .relaxed).newValue
-        let own = peer.pointee.reserved.wrappingAdd(more, ordering: .relaxed).newValue
-        return own <= (PortLimits.unfinishedBytes - all) / PortLimits.shareOfFree
-    }
-
-    /// Called once in each `PortLimits.moment` while others wait for memory. If this payload is exempt or over its peer's share, and has
-    /// arrived too slowly for some time, frees its memory and keeps no more of it. The client is not at fault if more has arrived
-    /// (`isHere`) but no loop has received it. Then the exemption ends after some time, and the payload keeps its memory if the limit
-    /// allows that.
-    mutating func enforceMinimumRate(isHere: () -> Bool) {
-        if !isExempt && (reserved == 0 || reserve(more: 0)) { return }
-        let came = count - countBefore
-        countBefore = count
-        if came > 0 || !isHere() {
-            momentsUnread = 0
-            late = max(0, late + PortLimits.leastBytesInMoment - came)
-            if late >= PortLimits.mostBytesLate { removeBytes() }
-            return
-        }
-        momentsUnread += 1
-        if !isExempt || momentsUnread < PortLimits.mostMomentsUnread { return }
-        reserve(more: capacity)
-        giveUpExemption()
-        if Self.allReserved.load(ordering: .relaxed) > PortLimits.unfinishedBytes { removeBytes() }
+    /// Returns whether something was released since the last call.
+    mutating func takeReleased() -> Bool {
+        defer { hasReleased = false }
+        return hasReleased
     }
 }

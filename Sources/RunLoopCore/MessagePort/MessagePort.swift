@@ -32,8 +32,8 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
     var nameLock: Int32 = -1
     /// 1 if there was no memory to watch some connection. The port's source is then signalled, to try again. Any thread.
     let mustFollow = Atomic<UInt32>(0)
-    /// Of the connections that wait for memory, the one that polls for it.
-    var memoryPoller: ConnectionPointer?
+    /// The peers at the other ends of the connections.
+    var peers: PeerPointer?
 
     // Remote ports.
     /// The connection to the local port; nil once this port is invalid. Retained.

@@ -16,8 +16,9 @@ struct ReceivedAhead: ~Copyable {
 
     var isEmpty: Bool { next == packets.count }
 
-    /// Whether another packet may be received ahead; if so, there is room for it in the list.
-    mutating func hasRoom() -> Bool {
+    /// Whether another packet may be received ahead, or one more piece of a payload that has begun; if so, there is room for it in the list.
+    /// A payload is finished whatever the limits are, since meanwhile it holds memory for which others may wait.
+    mutating func hasRoom(toFinish isUnderWay: Bool) -> Bool {
         // Amortized O(1), since at least half of the list was taken.
         if packets.count == packets.capacity && next >= packets.count / 2 {
             packets.removeFirst(next)
@@ -26,7 +27,7 @@ struct ReceivedAhead: ~Copyable {
         // Each connection may have one packet whatever others have, so that a process that sends to this one does not wait because of
         // others.
         let isFull = bytes >= PortLimits.bytesAhead || bytes > 0 && Self.allBytes.load(ordering: .relaxed) >= PortLimits.allBytesAhead
-        if isFull || !packets.reserve(packets.count + 1) { return false }
+        if isFull && !isUnderWay || !packets.reserve(packets.count + 1) { return false }
         return isEmpty || !packets[packets.count - 1].isViolation
     }
 

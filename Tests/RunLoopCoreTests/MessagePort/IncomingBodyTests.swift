@@ -102,23 +102,79 @@ extension IncomingBody {
         #expect(frame.length == 100_000 && data == nil)
     }
 
-    /// The connections of a process share its limit; a later process with the same ID starts anew. Processes of another user count as one.
+    /// Begins a payload of `length` bytes. Returns whether there is memory for its first piece.
+    private func begin(_ body: inout IncomingBody, _ length: Int) -> Bool {
+        body.begin(announcing(length))
+        return body.makeRoom()
+    }
+
+    /// What exceeds the memory of a peer has to wait, except for one payload. Each that ends makes room for others.
+    @Test func payloadsOfAPeerShareItsMemory() {
+        var peers: PeerPointer?
+        guard let peer = PeerPointer.join(1, &peers) else {
+            Issue.record("no memory")
+            return
+        }
+        #expect(PortLimits.unseenBytes * 64 == PortLimits.unfinishedBytes)
+        peer.pointee.reserved.store(63 * PortLimits.unseenBytes, ordering: .relaxed)
+        var first = IncomingBody(peer)
+        var exempt = IncomingBody(peer)
+        var third = IncomingBody(peer)
+        let begun = [begin(&first, 9_000_000), begin(&exempt, 9_000_000), begin(&third, 40_000)]
+        exempt.reset()
+        let afterExempt = third.makeRoom()
+        first.reset()
+        third.reset()
+        let afterAll = begin(&exempt, 40_000)
+        let used = peer.pointee.reserved.load(ordering: .relaxed)
+        exempt.reset()
+        #expect(begun == [true, true, false] && afterExempt && afterAll && used == 63 * PortLimits.unseenBytes + 40_000)
+        #expect(peer.pointee.reserved.load(ordering: .relaxed) == 63 * PortLimits.unseenBytes)
+        peer.leave(&peers, isOpen: true)
+    }
+
+    /// If the client is gone, nothing more will come than the socket contains.
+    @Test func payloadOfAClientThatIsGoneDoesNotWait() {
+        var peers: PeerPointer?
+        guard let peer = PeerPointer.join(1, &peers) else {
+            Issue.record("no memory")
+            return
+        }
+        var exempt = IncomingBody(peer)
+        var waiting = IncomingBody(peer)
+        var incomplete = IncomingBody(peer)
+        peer.pointee.reserved.store(PortLimits.unfinishedBytes, ordering: .relaxed)
+        let begun = [begin(&exempt, 40_000), begin(&waiting, 40_000), begin(&incomplete, 40_000)]
+        waiting.noteHangUp(40_000)
+        incomplete.noteHangUp(39_999)
+        let isKept = [waiting.nextRoom() != nil, incomplete.nextRoom() != nil]
+        #expect(begun == [true, false, false] && isKept == [true, false])
+        waiting.reset()
+        incomplete.reset()
+        exempt.reset()
+        #expect(peer.pointee.reserved.load(ordering: .relaxed) == PortLimits.unfinishedBytes)
+        peer.leave(&peers, isOpen: true)
+    }
+
+    /// The connections of a process share its memory; a later process with the same ID starts anew. Processes of another user count as one.
     @Test func connectionsOfAPeerShareItsLimits() {
+        var peers: PeerPointer?
         func join(_ process: Int32, _ user: UInt32) -> PeerPointer {
             let credentials = PacketSocket.Credentials(process: process, user: user, group: 0)
-            return PeerPointer.join(credentials.sender(asUser: user != 7)).unsafelyUnwrapped
+            return PeerPointer.join(credentials.sender(asUser: user != 7), &peers).unsafelyUnwrapped
         }
         let first = join(-5, 7)
         let other = join(-6, 7)
         let stranger = join(-5, 8)
         first.pointee.reserved.store(99, ordering: .relaxed)
         #expect(first != other && first != stranger && join(-5, 7) == first && join(-6, 8) == stranger)
-        first.leave()
+        first.leave(&peers, isOpen: true)
         #expect(join(-5, 7).pointee.reserved.load(ordering: .relaxed) == 99)
-        first.leave()
-        first.leave()
+        first.leave(&peers, isOpen: true)
+        first.leave(&peers, isOpen: true)
         let later = join(-5, 7)
         #expect(later.pointee.reserved.load(ordering: .relaxed) == 0)
-        for peer in [later, other, stranger, stranger] { peer.leave() }
+        for peer in [later, other, stranger, stranger] { peer.leave(&peers, isOpen: true) }
+        #expect(peers == nil)
     }
 }

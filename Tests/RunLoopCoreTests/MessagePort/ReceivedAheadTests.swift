@@ -17,7 +17,7 @@ import Testing
         var ahead = ReceivedAhead()
         var taken = 0
         for number in 0..<20_000 {
-            let hasRoom = ahead.hasRoom()
+            let hasRoom = ahead.hasRoom(toFinish: false)
             expectInLoop(hasRoom)
             ahead.append(packet(number))
             if number < waiting { continue }
@@ -49,7 +49,7 @@ import Testing
         }
         func fill(_ ahead: inout ReceivedAhead) -> Int {
             var count = 0
-            while ahead.hasRoom() {
+            while ahead.hasRoom(toFinish: false) {
                 megabyte.pointee.header.retain()
                 ahead.append(large)
                 count += 1
