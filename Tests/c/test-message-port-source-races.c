@@ -1,6 +1,6 @@
 /* Checks a message port's source that several threads add and remove at the same time. Afterwards the port is served, for clients
  * of other processes, if and only if RLRunLoopContainsSource() says that the loop has the source. */
-#include "message-port.h"
+#include "message-port-frames.h"
 
 enum { ROUNDS = 10000, ADDERS = 2, REMOVERS = 2 };
 
@@ -146,11 +146,59 @@ START_TEST(clients_are_served_if_and_only_if_the_loop_has_the_source)
 }
 END_TEST
 
+/* ---- clients come and go meanwhile ---- */
+
+enum { CLIENTS = 100 };
+
+static atomic_bool all_are_gone;
+
+static void *change_until_all_are_gone(void *info)
+{
+    while (!all_are_gone) {
+        if (info == NULL)
+            RLRunLoopAddSource(rl, server.source, MODE);
+        else
+            RLRunLoopRemoveSource(rl, server.source, MODE);
+    }
+    return NULL;
+}
+
+static void connect_and_disconnect(void)
+{
+    int fd = plain_socket();
+    send_hello(fd);
+    RLRunLoopRunInMode(MODE, 0, false);
+    close(fd);
+    RLRunLoopRunInMode(MODE, 0, false);
+}
+
+START_TEST(clients_may_connect_and_disconnect_while_the_source_is_added_and_removed)
+{
+    RLRunLoopSourceRef keeper = add_keeper();
+    command('r');
+    while (!is_done())
+        RLRunLoopRunInMode(MODE, 0.001, true);
+    int before = open_descriptors();
+    pthread_t threads[] = {start_thread(change_until_all_are_gone, NULL),
+                           start_thread(change_until_all_are_gone, &handled)};
+    for (int count = 0; count < SCALED(CLIENTS); count++)
+        connect_and_disconnect();
+    all_are_gone = true;
+    join_thread(threads[0]);
+    join_thread(threads[1]);
+    RLRunLoopAddSource(rl, server.source, MODE);
+    while (open_descriptors() > before)
+        RLRunLoopRunInMode(MODE, 0.01, false);
+    drop_source(keeper);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-source-races");
     TCase *tcase = add_case(suite, "races", 60);
     tcase_add_checked_fixture(tcase, begin, end);
     tcase_add_test(tcase, clients_are_served_if_and_only_if_the_loop_has_the_source);
+    tcase_add_test(tcase, clients_may_connect_and_disconnect_while_the_source_is_added_and_removed);
     return suite;
 }
