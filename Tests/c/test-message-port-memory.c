@@ -3,7 +3,7 @@
 
 /* ---- several loops serve the port ---- */
 
-enum { LOOPS = 9, SENDERS = 3, ENOUGH = 10000 };
+enum { LOOPS = 9, SENDERS = 3, ENOUGH = 4000 };
 
 static atomic_bool is_over;
 
