@@ -51,7 +51,7 @@ extension ConnectionPointer {
         let queue = pointee.port.queue
         let peer = pointee.incoming.peer
         queue.lockSenders()
-        let concernsPeer = requests != 0 && peer?.countUnanswered(requests * (bytes + Peer.costOfRequest)) == true
+        let concernsPeer = requests != 0 && peer?.countUnanswered(requests * (bytes + PortLimits.costOfRequest)) == true
         let isChanged = locked { () -> Bool in
             pointee.unansweredRequests += requests
             let isFull = pointee.unansweredRequests >= Int(queue.pointee.capacity) || peer?.pointee.isFull == true
@@ -61,8 +61,8 @@ extension ConnectionPointer {
         }
         queue.unlockSenders()
         if isChanged { updateInterest() }
-        // It could not take memory while it was full.
-        if isChanged && has(.waitsForMemory) { _ = peer?.resumeWaiting(at: pointee.port) }
+        // A connection that is full takes no memory, so one that no longer is may have missed some.
+        if isChanged && has(.waitsForMemory) { peer?.resumeWaiting(at: pointee.port) }
         if concernsPeer { pointee.port.recheckUnanswered() }
     }
 
@@ -76,7 +76,7 @@ extension ConnectionPointer {
         }
         setWaitsForMemory(false)
         updateInterest()
-        _ = pointee.incoming.peer?.resumeWaiting(at: pointee.port)
+        pointee.incoming.peer?.resumeWaiting(at: pointee.port)
         callRequestInvalidations()
     }
 }
@@ -102,9 +102,6 @@ struct Peer: Linked, ~Copyable {
     // Links of the port's list.
     var previous: PeerPointer?
     var following: PeerPointer?
-
-    /// How much memory, in bytes, a request takes besides its data.
-    static var costOfRequest: Int { 256 }
 }
 
 typealias PeerPointer = UnsafeMutablePointer<Peer>
@@ -150,6 +147,7 @@ extension PeerPointer {
     /// when a connection has begun to wait. Returns whether any waited. O(number of waiting connections). Any thread that has a reference to
     /// a connection of the peer; call without a lock held.
     @inline(never)
+    @discardableResult
     func resumeWaiting(at port: MessagePortPointer) -> Bool {
         var index = 0
         var didWait = false
@@ -188,7 +186,7 @@ extension ConnectionPointer {
         }
         if isChanged { updateInterest() }
         // There may be memory since it was last checked.
-        if waits { _ = peer.resumeWaiting(at: pointee.port) }
+        if waits { peer.resumeWaiting(at: pointee.port) }
     }
 }
 

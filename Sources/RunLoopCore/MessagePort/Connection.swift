@@ -257,7 +257,7 @@ extension ConnectionPointer {
             SilentClients.remove(self)
             setWaitsForMemory(false)
             if isFirst { pointee.port.locked { pointee.incoming.peer?.noteClosed() } }
-            _ = pointee.incoming.peer?.resumeWaiting(at: pointee.port)
+            pointee.incoming.peer?.resumeWaiting(at: pointee.port)
         }
         guard let source else { return isFirst }
         RunLoopPointer.invalidate(source)

@@ -119,12 +119,14 @@ enum PortLimits {
     static var unansweredBytes: Int { 64 * 1024 * 1024 }
     /// How long, in nanoseconds, an accepted client may stay silent if others connect.
     static var greeting: UInt64 { 2_000_000_000 }
-    /// How long, in nanoseconds, it may stay silent if there is no descriptor for another client.
+    /// How long, in nanoseconds, an accepted client may stay silent if there is no descriptor for another one.
     static var shortGreeting: UInt64 { 50_000_000 }
     /// How many rings, of 132 kB each, the servers of a process make; further connections use packets only.
     static var rings: UInt32 { 256 }
     /// How many bytes of a large payload wait in a socket until the peer reads them, where the system allows as many.
     static var sendBuffer: Int32 { 1024 * 1024 }
+    /// How many bytes a request that is kept counts for in addition to its data, since a small one takes more than its bytes.
+    static var costOfRequest: Int { 256 }
     /// How many bytes of one connection's requests may be received ahead: see `ReceivedAhead`.
     static var bytesAhead: Int { 16 * 1024 * 1024 }
     /// How many bytes all connections of the process together may have received ahead, not counting one packet or payload of each.

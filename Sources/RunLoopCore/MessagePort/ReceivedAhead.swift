@@ -47,8 +47,8 @@ struct ReceivedAhead: ~Copyable {
         return packet
     }
 
-    /// How much memory a packet counts for: a small one takes more than its bytes.
-    private static func cost(_ packet: ReceivedPacket) -> Int { packet.length + 256 }
+    /// How many bytes a packet counts for.
+    private static func cost(_ packet: ReceivedPacket) -> Int { packet.length + PortLimits.costOfRequest }
 
     /// Releases and removes all packets.
     mutating func removeAll() {

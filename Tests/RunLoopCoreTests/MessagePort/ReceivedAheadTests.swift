@@ -35,7 +35,7 @@ import Testing
     }
 
     /// One connection can fill its own share, several together the share of the process. Then each gets one more packet, and all continue
-    /// once some packets have been taken.
+    /// once some packets have been taken. A payload that has begun is finished nevertheless.
     @Test func processHasALimit() {
         let megabyte = DataPointer.create([UInt8](repeating: 7, count: 1 << 20), count: 1 << 20)!
         defer { megabyte.release() }
@@ -58,6 +58,8 @@ import Testing
         }
         let counts = [fill(&connections[0]), fill(&connections[1]), fill(&connections[2]), fill(&connections[3]), fill(&connections[4])]
         #expect(counts == [16, 16, 16, 16, 1])
+        let finishes = [connections[0].hasRoom(toFinish: true), connections[4].hasRoom(toFinish: true)]
+        #expect(finishes == [true, true])
         for _ in 0..<3 { connections[0].takeFirst()?.data?.release() }
         #expect(fill(&connections[4]) == 2)
         connections[0].removeAll()
