@@ -417,6 +417,7 @@ int main(int count, char **arguments)
     for (int server_cpu = 0; server_cpu < 2; server_cpu++) {
         measure(both_ways, 64, 5000, server_cpu);
         measure(both_ways, 32768, 1000, server_cpu);
+        measure(both_ways, 65536, 1000, server_cpu);
         measure(both_ways, 1 << 20, 100, server_cpu);
         measure(one_way, 64, 50000, server_cpu);
         measure(one_way, 1 << 20, 100, server_cpu);

@@ -26,7 +26,7 @@ enum {
     INLINE,
     PIECES,
     IN_FILE,
-    INLINE_LIMIT = 32 * 1024,
+    INLINE_LIMIT = 64 * 1024,
     PIECE_LIMIT = 128 * 1024
 };
 

@@ -27,7 +27,7 @@ START_TEST(invalid_frames_disconnect)
     throw_request(request(~0ull, INLINE), 4, NULL, 0);
     throw_request(request(1ull << 63, INLINE), 4, NULL, 0);
     throw_request(request(0x60000001, PIECES), 0, NULL, 0);
-    throw_request(request(60000, INLINE), 60000, NULL, 0);
+    throw_request(request(INLINE_LIMIT + 1, INLINE), INLINE_LIMIT + 1, NULL, 0);
     head = request(4, INLINE);
     head.reserved = 1;
     throw_request(head, 4, NULL, 0);
@@ -143,7 +143,7 @@ END_TEST
 /* Sending one byte at a time is slow for the sender, but others are served in between. */
 START_TEST(tiny_pieces_do_not_starve_other_clients)
 {
-    enum { LENGTH = 40000 };
+    enum { LENGTH = INLINE_LIMIT + 1 };
     struct head head;
     int fd = begin_pieces(LENGTH, 0);
     fcntl(fd, F_SETFL, O_NONBLOCK);

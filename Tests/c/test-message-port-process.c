@@ -115,7 +115,7 @@ static void check_size(size_t size)
 
 START_TEST(data_of_every_size_arrives_intact)
 {
-    static const size_t sizes[] = {1, 63, 4096, 32767, 32768, 32769, 65536, 1 << 20, SCALED(64) << 20};
+    static const size_t sizes[] = {1, 63, 4096, 16383, 16384, 65535, 65536, 65537, 1 << 20, SCALED(64) << 20};
     check_size(1 << 20);
     check_size(1 << 20); /* the loop has its own descriptors after this */
     int before = open_descriptors();
@@ -135,12 +135,12 @@ static void *release_all(void *replies)
 
 START_TEST(received_data_does_not_change)
 {
-    enum { SIZE = 32768, COUNT = 16 };
+    enum { SIZE = 65536, COUNT = 16, STEP = 4000 };
     static uint8_t bytes[SIZE];
     RLDataRef replies[COUNT];
     for (int round = 0; round < 10; round++) {
         for (int index = 0; index < COUNT; index++) {
-            RLIndex size = SIZE - index * 1500;
+            RLIndex size = SIZE - index * STEP;
             memset(bytes, round * COUNT + index, (size_t)size);
             RLDataRef data = RLDataCreate(NULL, bytes, size);
             ck_assert_int_eq(RLMessagePortSendRequest(remote, 1, data, 10, 10, MODE, &replies[index]),
@@ -148,7 +148,7 @@ START_TEST(received_data_does_not_change)
             RLRelease(data);
         }
         for (int index = 0; index < COUNT; index++) {
-            ck_assert_int_eq(RLDataGetLength(replies[index]), SIZE - index * 1500);
+            ck_assert_int_eq(RLDataGetLength(replies[index]), SIZE - index * STEP);
             for (RLIndex place = 0; place < RLDataGetLength(replies[index]); place++)
                 require(RLDataGetBytePtr(replies[index])[place] == (uint8_t)(round * COUNT + index));
         }
@@ -191,7 +191,7 @@ static void ask_for_pattern(size_t size, unsigned seed, RLRunLoopMode mode)
 
 START_TEST(large_requests_and_replies_arrive_intact)
 {
-    static const size_t sizes[] = {33000, 70000, 200000, 1 << 20, 5 << 20, 9 << 20, 100000, 40000, 10};
+    static const size_t sizes[] = {66000, 70000, 200000, 1 << 20, 5 << 20, 9 << 20, 100000, 80000, 10};
     for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++)
         for (unsigned seed = 0; seed < SCALED(6); seed++)
             ask_for_pattern(sizes[index], seed, MODE);
@@ -214,7 +214,7 @@ START_TEST(many_large_requests_may_be_pending_at_once)
 {
     for (unsigned round = 0; round < 10; round++) {
         for (unsigned index = 0; index < 8; index++) {
-            RLDataRef data = pattern(40000 + 30000 * index, round + index);
+            RLDataRef data = pattern(70000 + 30000 * index, round + index);
             ck_assert_int_eq(RLMessagePortSendRequestAsync(remote, 10, data, 100, 100, MODE, check_reply, (void *)data),
                              kRLMessagePortSuccess);
         }

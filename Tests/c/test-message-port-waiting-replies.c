@@ -2,7 +2,7 @@
  * be sent. */
 #include "message-port.h"
 
-enum { REQUESTS = 400, LARGE = 40000 };
+enum { REQUESTS = 400, LARGE = 80000 };
 
 static int handled;
 static int has_sent[2], may_read[2];

@@ -25,7 +25,7 @@
  *
  *  Large and many
  *  --------------
- *  Data may have up to 1.5 GB. To another process, more than 32 KiB are sent in chunks, as the other end reads them.
+ *  Data may have up to 1.5 GB. To another process, more than 64 KiB are sent in chunks, as the other end reads them.
  *  The sender of a large one-way request waits until the server has read most of it, up to its time limit (at least
  *  50 ms). If the limit is reached first, the request counts as not sent: the server discards what it has received.
  *  While it waits, the sender continues to receive requests for the local ports of its own loop, which calls their
@@ -134,7 +134,7 @@ RL_EXPORT RLTypeID RLMessagePortRequestGetTypeID(void);
  *  While a client in another process has as many unanswered requests as the port's capacity, no more requests are
  *  received from it: the client waits, within its time limits, until one is answered or released. While its process, or
  *  all processes of another user together, have 64 MB of them at the port, all these clients wait. Each further loop
- *  that serves the port may have received one more.
+ *  that serves the port may have received one more. Data of 16 to 64 KiB takes 65 KiB of memory, and counts as that.
  *  Ownership: Copy rule. Releasing the request without an answer notifies the sender that there is none: it gets
  *  kRLMessagePortTransportError.  Thread: that of the callback.
  *  Re-entrancy: only in the port's own callback; elsewhere it is misuse.

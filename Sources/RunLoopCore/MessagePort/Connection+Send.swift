@@ -139,7 +139,7 @@ extension ConnectionPointer {
             let sent = sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), data.bytes + outgoing.sent)
             if sent == .full && limit == Frame.pieceLimit {
                 // The socket buffer may have room while the kernel has no block of memory that is large enough. Try a smaller piece.
-                limit = Frame.inlineLimit / 2
+                limit = Frame.inlineLimit / 4
                 continue
             }
             if sent != .done { return sent }

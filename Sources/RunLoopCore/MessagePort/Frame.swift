@@ -52,7 +52,7 @@ struct Frame: BitwiseCopyable {
     /// The largest payload, which is CF's limit, too.
     static var lengthLimit: Int { 0x6000_0000 }
     /// The largest payload of one packet, except for pieces; a larger one follows in pieces.
-    static var inlineLimit: Int { 32 * 1024 }
+    static var inlineLimit: Int { 64 * 1024 }
     /// The largest piece.
     static var pieceLimit: Int { 128 * 1024 }
     /// The longest name of a port, in bytes.

@@ -26,7 +26,7 @@ struct ThreadContext: ~Copyable {
 
 extension ThreadContext {
     /// The number of bytes that `scratch` returns.
-    static var scratchSize: Int { 33 * 1024 }
+    static var scratchSize: Int { 65 * 1024 }
 
     /// Returns `scratchSize` bytes of temporary memory, valid until the next call; nil if out of memory. O(1); allocates if a caller kept
     /// the last memory (`detachScratch`). The context's thread only.

@@ -71,10 +71,11 @@ extension DataPointer {
     static var receivedLimit: Int { ThreadContext.scratchSize - room }
 
     /// Creates data from bytes that were received into `receivingMemory`, or from a part of them. Returns nil with ENOMEM if out of memory.
-    /// A long part is not copied: the data takes over the memory. Called by the thread that received the bytes.
+    /// A part of more than a quarter of the memory is not copied: the data takes over the memory. Called by the thread that received the
+    /// bytes.
     static func createReceived(_ source: UnsafeMutableRawPointer, count: Int, _ threadContext: ThreadContextPointer) -> DataPointer? {
         let bytes = source.assumingMemoryBound(to: UInt8.self)
-        return count < ThreadContext.scratchSize / 2
+        return count <= receivedLimit / 4
             ? createPooled(bytes, count: count, threadContext) : createInScratch(bytes, count: count, threadContext)
     }
 
@@ -85,7 +86,7 @@ extension DataPointer {
     {
         guard let memory = threadContext.pointee.scratch() else { return nil }
         threadContext.pointee.detachScratch()
-        return create(in: memory, .scratch, bytes, count: count, capacity: count)
+        return create(in: memory, .scratch, bytes, count: count, capacity: receivedLimit)
     }
 
     /// Creates data that uses a block of the caller's, of `capacity` bytes. Returns nil with ENOMEM if out of memory: the caller then keeps

@@ -26,6 +26,20 @@ import Testing
         filled.release()
     }
 
+    /// What limits the memory of received requests relies on `capacity`.
+    @Test(arguments: [1, 16 * 1024, 17 * 1024, 64 * 1024])
+    func receivedDataKnowsHowMuchMemoryItTakes(count: Int) {
+        let isRight = onThread { () -> Bool in
+            let threadContext = Registry.current!.threadContext
+            let memory = DataPointer.receivingMemory(threadContext)!
+            let data = DataPointer.createReceived(memory, count: count, threadContext)!
+            defer { data.release() }
+            let isCopied = data.bytes != UnsafePointer(memory.assumingMemoryBound(to: UInt8.self))
+            return data.pointee.capacity == (isCopied ? count : DataPointer.receivedLimit) && data.pointee.capacity <= max(4 * count, 1)
+        }
+        #expect(isRight)
+    }
+
     @Test func equality() {
         let all = [[], [0], [1], [0, 0], [0, 1], [0, 1, 2]] as [[UInt8]]
         for left in all {
