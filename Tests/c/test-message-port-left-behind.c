@@ -168,6 +168,29 @@ START_TEST(kept_requests_of_clients_that_are_gone_count_for_their_process)
 }
 END_TEST
 
+/* It makes little difference whether a process has 64 MB of unanswered requests or a few less. All connections of the port are checked
+ * when that changes, so it must not change with each request. */
+START_TEST(a_process_with_too_many_unanswered_requests_waits_until_there_are_fewer)
+{
+    enum { LARGE_ONES = 7, SMALL_ONES = 8, NEARLY_ENOUGH = 4 };
+    begin_with_peer(0, keep_some);
+    for (int count = 0; count < LARGE_ONES + SMALL_ONES; count++) {
+        struct payload payload = payload_to_keep();
+        payload.length = count < LARGE_ONES ? LARGE : MEGABYTE;
+        send_all_up_to(&payload, payload.length);
+        turn();
+    }
+    ck_assert_int_eq(kept_count, LARGE_ONES + SMALL_ONES);
+    struct payload waiting = payload_to_keep();
+    for (int count = 0; count < NEARLY_ENOUGH; count++)
+        RLRelease(kept[LARGE_ONES + count]);
+    ck_assert(!send_until_it_waits(&waiting));
+    RLRelease(kept[LARGE_ONES + NEARLY_ENOUGH]);
+    ck_assert(send_until_it_waits(&waiting));
+    finish();
+}
+END_TEST
+
 /* Although nothing more is read from its process. */
 START_TEST(a_request_that_cannot_be_completed_takes_no_memory)
 {
@@ -305,6 +328,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, complete_requests_around_an_incomplete_one_are_delivered, 0, 2);
     tcase_add_test(tcase, a_kept_request_of_a_client_that_is_gone_keeps_no_descriptor);
     tcase_add_test(tcase, kept_requests_of_clients_that_are_gone_count_for_their_process);
+    tcase_add_test(tcase, a_process_with_too_many_unanswered_requests_waits_until_there_are_fewer);
     tcase_add_test(tcase, a_request_that_cannot_be_completed_takes_no_memory);
     tcase_add_loop_test(tcase, clients_that_are_gone_are_disconnected_when_descriptors_run_out, 0, peer_users());
     tcase_add_test(tcase, clients_of_the_process_that_has_most_are_disconnected);

@@ -66,7 +66,7 @@ END_TEST
 
 /* ---- other payloads of the process ---- */
 
-/* When the 31 MB are released, there is not enough memory for the large payload, but for the small one, which waits behind it. */
+/* There is memory for the small payload, but not enough for the large one, which waits. */
 START_TEST(a_small_payload_does_not_wait_for_a_large_one)
 {
     begin_with_peer(0, echo);
@@ -75,9 +75,9 @@ START_TEST(a_small_payload_does_not_wait_for_a_large_one)
     send_all_up_to(&exempt, 70 * MEGABYTE);
     send_all_up_to(&ends, 20 * MEGABYTE);
     ck_assert(!send_until_it_waits(&large));
-    ck_assert(!send_until_it_waits(&small));
-    send_all_up_to(&ends, ends.length);
     ck_assert(send_until_it_waits(&small));
+    ck_assert(!send_until_it_waits(&large));
+    send_all_up_to(&ends, ends.length);
     ck_assert(send_until_it_waits(&large));
     ck_assert_int_eq(calls, 3);
     finish();

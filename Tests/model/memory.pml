@@ -1,172 +1,153 @@
-/* Connections of one peer whose large payloads share memory: none waits while there is memory for it. Code: Sources/RunLoopCore/MessagePort/
- * IncomingBody.swift (`makeRoom`, `reserve`, `release`), Connection+Limits.swift (`setWaitsForMemory`, `resumeWaiting`), Connection+Receive.swift
- * (`receive`).
+/* Connections of one peer whose large payloads share memory: none waits forever. Code: Sources/RunLoopCore/MessagePort/Connection+Limits.swift
+ * (`reserveMemory`, `releaseMemory`), Connection+Receive.swift (`receive`, `takeNext`).
  *
  * model step                code step                                                                                     guarded by
  * ------------------------  --------------------------------------------------------------------------------------------  --------------------------
- * make_room: total          Peer.reserved.wrappingAdd(): within the limit, or taken back                                  (atomic); connection
- * make_room: exempt         Peer.isExemptionTaken.exchange(true); then what was reserved is released                      (atomic); connection
- * receive: waits?           has(.waitsForMemory), then makeRoom()                                                         connection
+ * receive: begins           noteReceived(): incoming.begin()                                                              connection
+ * receive: needs            has(.hasMemory) is false, so takeNext() returns needsMemory                                   connection
  * receive: got++            the piece is received; the last one ends the payload (`finish`)                               connection
- * receive: released         takeReleased(), then resumeWaiting()                                                          connection, then nothing
- * wait: append, waits = 1   setWaitsForMemory(true): waiting.append(), set(.waitsForMemory); then resumeWaiting()              port, then nothing
- * resume: next              waiting[index]                                                                                port
- * resume: make_room         makeRoom() on behalf of that connection                                                       connection
- * resume: remove            setWaitsForMemory(false)                                                                      port
+ * receive: ended            has(.hasMemory) and not isUnderWay, then releaseMemory()                                      connection, then nothing
+ * reserve_for               Peer.reserve(for:): within the limit, or exempt                                               port
+ * reserve: append           waiting.append(), waitsForMemory                                                              port
+ * release                   Peer.releaseReserved(by:)                                                                     port
+ * release: first            takeFirstWaiting()                                                                            port
  *
- * The argument. Whoever releases memory looks at the list afterwards, under the port's mutex. Either it finds a connection that waits, or the
- * connection is appended later, and is tried by the thread that has appended it. That thread may have found too little memory long ago: another one may
- * have received pieces since then, so that a connection of the list may have memory, even the exemption. So all connections of the list are tried,
- * not only the first one, which may wait for one behind it. If one is removed meanwhile, another thread has removed it that also tries those
- * that follow it.
+ * The argument. A connection is added to the list under the mutex under which it has found too little memory, and it has found the exemption
+ * taken. So while any connection waits, there is an exempt one, which waits for nothing, and looks at the list when its payload ends. Each of
+ * those that have reserved memory waits for nothing either. So it is enough to look at the first connection of the list.
  *
- * A payload has two pieces; each needs one unit of memory more. All pieces are in the sockets. Two threads serve all connections, each with one
- * step after another in any order. Property. When no step is possible, all payloads have been received.
+ * A thread clears `hasMemory` after it has received the end of a payload. Meanwhile another thread may have received the beginning of the next one,
+ * and even pieces of it. That payload reserves memory later, or waits in its middle.
+ *
+ * Two connections have payloads of one piece, two of two pieces, each of which takes one unit of memory. All packets are in the sockets. Two
+ * threads serve all connections, each with one step after another in any order. Property. When no step is possible, all payloads have been
+ * received, and nothing is reserved. What is reserved never exceeds the limit.
  */
-#define CONNECTIONS 3
+#define CONNECTIONS 4
 #ifndef LIMIT
-#define LIMIT 1
+#define LIMIT 2
 #endif
 #ifndef PAYLOADS
 #define PAYLOADS 1
 #endif
-#define PIECES 2
+#ifndef OF_THE_LAST
+#define OF_THE_LAST PAYLOADS
+#endif
+#define NONE 9
+#define PIECES(c) (1 + (c) / 2)
 
-byte left[CONNECTIONS], got[CONNECTIONS], held[CONNECTIONS];
-bit isExempt[CONNECTIONS], waits[CONNECTIONS], mutex[CONNECTIONS], hasReleased[CONNECTIONS];
-bit exemptionTaken, portMutex;
-byte total;
+byte left[CONNECTIONS], got[CONNECTIONS], reserved[CONNECTIONS];
+bit isUnderWay[CONNECTIONS], hasMemory[CONNECTIONS], waits[CONNECTIONS], mutex[CONNECTIONS];
+bit portMutex;
+byte exempt = NONE, total;
 byte list[CONNECTIONS], listed;
 
 inline lock(m) { atomic { !m -> m = 1 } }
 
-/* Under the connection's mutex. */
-inline make_room(c, isThere) {
-    atomic {
-        isThere = 1;
-        if
-        :: left[c] == 0 || isExempt[c] || held[c] > got[c]
-        :: else ->
-            if
-            :: total + 1 <= LIMIT -> total++; held[c]++
-            :: else ->
-                if
-                :: !exemptionTaken -> exemptionTaken = 1
-                :: exemptionTaken -> isThere = 0
-                fi
-            fi
-        fi
-    };
-    /* The exemption was taken first; then what was reserved is released. */
+/* Under the port's mutex. */
+inline reserve_for(c, isThere) {
     if
-    :: isThere && left[c] > 0 && !isExempt[c] && held[c] <= got[c] ->
-        atomic {
-            isExempt[c] = 1;
-            if :: held[c] > 0 -> total = total - held[c]; held[c] = 0; hasReleased[c] = 1 :: else fi
-        }
-    :: else
-    fi
-}
-
-inline resume() {
-    do
-    :: lock(portMutex);
+    :: total + reserved[c] <= LIMIT -> total = total + reserved[c]; isThere = 1
+    :: else ->
         if
-        :: index >= listed -> portMutex = 0; break
-        :: else -> next = list[index]; portMutex = 0
-        fi;
-        lock(mutex[next]);
-        make_room(next, isThere);
-        mutex[next] = 0;
-        if
-#ifdef MUTANT_TRIES_ONLY_THE_FIRST
-        :: !isThere -> break
-#else
-        :: !isThere -> index++
-#endif
-        :: isThere ->
-            lock(portMutex);
-            atomic {
-                if
-                :: waits[next] ->
-                    waits[next] = 0;
-                    i = 0;
-                    do :: list[i] == next -> break :: else -> i++ od;
-                    do :: i + 1 < listed -> list[i] = list[i + 1]; i++ :: else -> break od;
-                    listed--;
-                    i = 0
-                :: else
-                fi
-            };
-            portMutex = 0
+        :: exempt == NONE -> exempt = c; isThere = 1
+        :: else -> isThere = 0
         fi
-    od;
-    atomic { next = 0; index = 0 }
+    fi;
+    if :: isThere -> waits[c] = 0; hasMemory[c] = 1 :: else fi
 }
 
-inline wait(c) {
+inline reserve(c) {
+    lock(portMutex);
+    lock(mutex[c]);
+    if
+    :: hasMemory[c] || waits[c] || !isUnderWay[c] -> mutex[c] = 0
+    :: else ->
+        reserved[c] = PIECES(c);
+        mutex[c] = 0;
+        atomic { reserve_for(c, isThere) };
+#ifdef MUTANT_IS_ADDED_LATER
+        portMutex = 0;
+        lock(portMutex);
+#endif
+        atomic { if :: !isThere -> list[listed] = c; listed++; waits[c] = 1 :: else fi }
+    fi;
+    portMutex = 0
+}
+
+inline release(c) {
     lock(portMutex);
     atomic {
         if
-        :: !waits[c] -> list[listed] = c; listed++; waits[c] = 1
+        :: hasMemory[c] && exempt == c -> exempt = NONE
+        :: hasMemory[c] && exempt != c -> total = total - reserved[c]
         :: else
-        fi
+        fi;
+#ifdef MUTANT_STAYS_EXEMPT
+        if :: exempt == NONE && hasMemory[c] -> exempt = c :: else fi;
+#endif
+        reserved[c] = 0;
+        hasMemory[c] = 0
     };
     portMutex = 0;
-#ifndef MUTANT_DOES_NOT_LOOK_ITSELF
-    resume()
+#ifndef MUTANT_RELEASES_SILENTLY
+    do
+    :: lock(portMutex);
+        atomic {
+            if :: listed > 0 -> first = list[0]; reserve_for(first, isThere) :: else -> isThere = 0 fi;
+            if
+            :: isThere ->
+                listed--;
+                i = 0;
+                do :: i < listed -> list[i] = list[i + 1]; i++ :: else -> break od;
+                i = 0
+            :: else
+            fi;
+            first = 0
+        };
+        portMutex = 0;
+        if :: !isThere -> break :: else fi
+    od
 #endif
 }
 
 #define UNREAD(c) (left[c] > 0 && !waits[c])
 
 active [2] proctype Loop() {
-    byte c, next, index, i;
-    bit isThere, released;
+    byte c, first, i;
+    bit isThere, needs, ended;
 
 end:
     do
     :: atomic { UNREAD(0) -> c = 0 } goto receive
     :: atomic { UNREAD(1) -> c = 1 } goto receive
     :: atomic { UNREAD(2) -> c = 2 } goto receive
+    :: atomic { UNREAD(3) -> c = 3 } goto receive
     od;
 receive:
     lock(mutex[c]);
-    if
-    :: waits[c] || left[c] == 0 -> isThere = 0
-    :: else -> make_room(c, isThere)
-    fi;
     atomic {
         if
-        :: isThere ->
+        :: left[c] == 0
+        :: left[c] > 0 && !isUnderWay[c] -> isUnderWay[c] = 1
+        :: left[c] > 0 && isUnderWay[c] && !hasMemory[c] -> needs = 1
+        :: left[c] > 0 && isUnderWay[c] && hasMemory[c] ->
             got[c]++;
-            if
-            :: got[c] == PIECES ->
-                total = total - held[c];
-                if :: isExempt[c] -> exemptionTaken = 0 :: else fi;
-                held[c] = 0;
-                isExempt[c] = 0;
-                hasReleased[c] = 1;
-                got[c] = 0;
-                left[c]--
-            :: else
-            fi
-        :: else
+            if :: got[c] == PIECES(c) -> got[c] = 0; isUnderWay[c] = 0; left[c]-- :: else fi
         fi;
-        released = hasReleased[c];
-        hasReleased[c] = 0
+        ended = hasMemory[c] && !isUnderWay[c];
+        assert(total <= LIMIT)
     };
     mutex[c] = 0;
-#ifndef MUTANT_RELEASES_SILENTLY
-    if :: released -> resume() :: else fi;
-#endif
-    if :: !isThere && left[c] > 0 -> wait(c) :: else fi;
-    atomic { c = 0; isThere = 0; released = 0; goto end }
+    if :: ended -> release(c) :: else fi;
+    if :: needs -> reserve(c) :: else fi;
+    atomic { c = 0; isThere = 0; needs = 0; ended = 0; goto end }
 }
 
-init { atomic { left[0] = PAYLOADS; left[1] = PAYLOADS; left[2] = PAYLOADS } }
+init { atomic { left[0] = PAYLOADS; left[1] = PAYLOADS; left[2] = PAYLOADS; left[3] = OF_THE_LAST } }
 
 active proctype Quiescence() {
     timeout;
-    assert(left[0] == 0 && left[1] == 0 && left[2] == 0)
+    assert(left[0] == 0 && left[1] == 0 && left[2] == 0 && left[3] == 0);
+    assert(total == 0 && exempt == NONE && listed == 0)
 }

@@ -88,8 +88,9 @@ CONFIGURATIONS = [
     Configuration("room.pml", ("CAPACITY=2", "MESSAGES=3"), LOOP_NEVER_ENDS, has_many_states=True),
     Configuration("room.pml", ("RECEIVERS=2", "MESSAGES=1"), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
     Configuration("room.pml", ("GIVES_UP",), LOOP_NEVER_ENDS + ("takenWaits[me] = 0",)),
-    Configuration("memory.pml", (), LOOP_NEVER_ENDS),
-    Configuration("memory.pml", ("LIMIT=2",), LOOP_NEVER_ENDS),
+    Configuration("memory.pml", (), LOOP_NEVER_ENDS, has_many_states=True),
+    Configuration("memory.pml", ("LIMIT=1",), LOOP_NEVER_ENDS),
+    Configuration("memory.pml", ("PAYLOADS=2", "OF_THE_LAST=0"), LOOP_NEVER_ENDS + ("i = (i+1)",), has_many_states=True),
     Configuration("registration.pml", (), LOOP_NEVER_ENDS),
     Configuration("generation.pml", (), LOOP_NEVER_ENDS),
 ]
@@ -216,8 +217,8 @@ MUTANTS = [
     ("WAKES_WITHOUT_CHANGING_THE_FUTEX", "room.pml", (), ASSERTION),
     # the memory that payloads share
     ("RELEASES_SILENTLY", "memory.pml", (), ASSERTION),
-    ("DOES_NOT_LOOK_ITSELF", "memory.pml", (), ASSERTION),
-    ("TRIES_ONLY_THE_FIRST", "memory.pml", (), ASSERTION),
+    ("IS_ADDED_LATER", "memory.pml", (), ASSERTION),
+    ("STAYS_EXEMPT", "memory.pml", (), ASSERTION),
     # signalling a source that moves between loops
     ("BITS_BEFORE_THE_FLAG", "registration.pml", (), ASSERTION),
     ("PUBLISHES_WITHOUT_A_LOOK", "registration.pml", (), ASSERTION),

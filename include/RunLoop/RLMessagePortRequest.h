@@ -38,8 +38,8 @@
  *  of that client are handled.
  *
  *  A local port has memory for 64 MB of incompletely received requests of each client process, and for one request
- *  more. What exceeds that waits until another of these requests has been received, or its client is gone. All
- *  processes of another user share the memory of one process.
+ *  more. Further ones wait, in their order, until others have been received, or their clients are gone. All processes
+ *  of another user share the memory of one process.
  *
  *  A thread that sends many small one-way requests to another process sends most of them without a system call, once
  *  the server has received some. Up to 64 of these may then be sent with success to a server that was killed while
@@ -133,12 +133,13 @@ RL_EXPORT RLTypeID RLMessagePortRequestGetTypeID(void);
  *  What the callback returns is then not the reply; the request is answered by RLMessagePortRequestReply().
  *  While a client in another process has as many unanswered requests as the port's capacity, no more requests are
  *  received from it: the client waits, within its time limits, until one is answered or released. While its process, or
- *  all processes of another user together, have 64 MB of them at the port, all these clients wait. Each further loop
- *  that serves the port may have received one more. Data of 16 to 64 KiB takes 65 KiB of memory, and counts as that.
+ *  all processes of another user together, have 64 MB of them at the port, all these clients wait until less than
+ *  60 MB are left. Data of 16 to 64 KiB takes 65 KiB of memory, and counts as that. Each further loop that serves the
+ *  port may have received one more request.
  *  Ownership: Copy rule. Releasing the request without an answer notifies the sender that there is none: it gets
  *  kRLMessagePortTransportError.  Thread: that of the callback.
  *  Re-entrancy: only in the port's own callback; elsewhere it is misuse.
- *  Cost: two locks; O(clients) when the 64 MB are reached, and when an answer or a release ends that. */
+ *  Cost: two locks; O(clients) when the 64 MB are reached, and when an answer or a release leaves less than 60 MB. */
 RL_EXPORT RLMessagePortRequestRef RLMessagePortCopyRequest(RLMessagePortRef local);
 
 /** Answers a request that was taken over with RLMessagePortCopyRequest().

@@ -49,35 +49,75 @@ extension ConnectionPointer {
     @inline(never)
     func countUnanswered(_ requests: Int, bytes: Int) {
         let queue = pointee.port.queue
-        let peer = pointee.incoming.peer
         queue.lockSenders()
-        let concernsPeer = requests != 0 && peer?.countUnanswered(requests * (bytes + PortLimits.costOfRequest)) == true
+        let concernsPeer = requests != 0 && pointee.peer?.countUnanswered(requests * (bytes + PortLimits.costOfRequest)) == true
         let isChanged = locked { () -> Bool in
             pointee.unansweredRequests += requests
-            let isFull = pointee.unansweredRequests >= Int(queue.pointee.capacity) || peer?.pointee.isFull == true
+            let isFull = pointee.unansweredRequests >= Int(queue.pointee.capacity) || pointee.peer?.pointee.isFull == true
             if isFull == has(.isFull) { return false }
             set([.isFull, .hasHungUp], to: isFull ? .isFull : [])
             return true
         }
         queue.unlockSenders()
         if isChanged { updateInterest() }
-        // A connection that is full takes no memory, so one that no longer is may have missed some.
-        if isChanged && has(.waitsForMemory) { peer?.resumeWaiting(at: pointee.port) }
         if concernsPeer { pointee.port.recheckUnanswered() }
     }
 
     /// Handles the hang-up of a client from which nothing is read, because too many of its requests are unanswered or because it waits for
-    /// memory: calls the invalidation callbacks of its requests. Loop thread only; call without a lock held. Calls user code.
+    /// memory: calls the invalidation callbacks of its requests. Nothing more will come than the socket contains, so a payload need not
+    /// wait for memory any longer, and reserves none of which nothing is kept. Loop thread only; call without a lock held. Calls user code.
     func noteHangUp() {
-        locked {
-            if !pointee.isOpen { return }
+        let keepsNothing = locked { () -> Bool in
+            if !pointee.isOpen { return false }
             if has(.isFull) { set(.hasHungUp, to: .hasHungUp) }
-            pointee.incoming.noteHangUp(Sockets.readableBytes(pointee.fd) ?? .max)
+            return pointee.incoming.noteHangUp(Sockets.readableBytes(pointee.fd) ?? .max)
         }
-        setWaitsForMemory(false)
+        if keepsNothing || has(.waitsForMemory) { releaseMemory(isClientGone: true) }
         updateInterest()
-        pointee.incoming.peer?.resumeWaiting(at: pointee.port)
         callRequestInvalidations()
+    }
+
+    // MARK: memory for large payloads
+
+    /// Server: reserves memory for the payload that has begun. If there is not enough, makes the connection wait, unread, until there is.
+    /// Returns whether there is. Any thread; call without a lock held.
+    @inline(never)
+    func reserveMemory() -> Bool {
+        guard let peer = pointee.peer else { return true }
+        let isReserved = pointee.port.locked { () -> Bool in
+            if has([.hasMemory, .waitsForMemory]) { return has(.hasMemory) }
+            // Another loop may have received the payload meanwhile.
+            guard let length = locked({ pointee.incoming.frame?.length }) else { return true }
+            pointee.reservedBytes = length
+            if peer.reserve(for: self) { return true }
+            if peer.pointee.waiting.append(self) {
+                set(.waitsForMemory, to: .waitsForMemory)
+                return false
+            }
+            locked { pointee.incoming.removeBytes() }
+            pointee.reservedBytes = 0
+            return peer.reserve(for: self)
+        }
+        if !isReserved { updateInterest() }
+        return isReserved
+    }
+
+    /// Server: releases the memory that is reserved for a payload, and ends waiting for some. Lets the connections continue for which there is
+    /// enough now, in the order in which they began to wait. `isClientGone`: what is left of the payload needs no reservation. Any thread;
+    /// call without a lock held.
+    @inline(never)
+    func releaseMemory(isClientGone: Bool = false) {
+        guard let peer = pointee.peer else { return }
+        pointee.port.locked {
+            if has(.waitsForMemory) { peer.pointee.waiting.remove(self) }
+            if has(.hasMemory) { peer.releaseReserved(by: self) }
+            pointee.reservedBytes = 0
+            set([.waitsForMemory, .hasMemory], to: isClientGone ? .hasMemory : [])
+        }
+        while let next = pointee.port.locked({ peer.takeFirstWaiting() }) {
+            next.updateInterest()
+            next.release()
+        }
     }
 }
 
@@ -86,16 +126,16 @@ extension ConnectionPointer {
 struct Peer: Linked, ~Copyable {
     /// See `Connection.sender`.
     let sender: UInt64
-    /// How many bytes their unfinished payloads have reserved; at most `PortLimits.unfinishedBytes`. Any thread.
-    let reserved = Atomic<Int>(0)
-    /// Whether one of their payloads is exempt from that limit. Any thread.
-    let isExemptionTaken = Atomic<Bool>(false)
-    /// How many bytes their requests take that were taken over and not answered. Guarded by `PortQueue.lockSenders` of the port.
-    fileprivate var unansweredBytes = 0
-    /// Whether these are too many.
-    fileprivate var isFull: Bool { unansweredBytes >= PortLimits.unansweredBytes }
+    /// How many bytes are reserved for their large payloads; at most `PortLimits.unfinishedBytes`.
+    var reservedBytes = 0
+    /// The connection whose payload is exempt from that limit. While any wait, there is one.
+    fileprivate var exempt: ConnectionPointer?
     /// The connections that wait for memory, in the order in which they began to.
     fileprivate var waiting = PlainList<ConnectionPointer>()
+    /// How many bytes their requests take that were taken over and not answered. Guarded by `PortQueue.lockSenders` of the port.
+    fileprivate var unansweredBytes = 0
+    /// Whether these are too many. Guarded likewise.
+    fileprivate var isFull = false
     /// The connections, and how many of them are open.
     fileprivate var connections = 1
     fileprivate var openConnections = 1
@@ -135,58 +175,43 @@ extension PeerPointer {
         free(self)
     }
 
-    /// Adds to the bytes of requests that were taken over and not answered. Returns whether that has changed whether they are too many. The
-    /// caller holds `PortQueue.lockSenders` of the port.
+    /// Adds to the bytes of requests that were taken over and not answered. Returns whether that has changed whether they are too many. That
+    /// is checked for all connections of the port, so it must not change with each request. The caller holds `PortQueue.lockSenders` of the
+    /// port.
     fileprivate func countUnanswered(_ bytes: Int) -> Bool {
         let wasFull = pointee.isFull
         pointee.unansweredBytes += bytes
+        pointee.isFull = pointee.unansweredBytes >= (wasFull ? PortLimits.unansweredBytesToContinue : PortLimits.unansweredBytes)
         return wasFull != pointee.isFull
     }
 
-    /// Lets the connections that wait for memory continue for which there is some, in their order. Called when memory was released, and
-    /// when a connection has begun to wait. Returns whether any waited. O(number of waiting connections). Any thread that has a reference to
-    /// a connection of the peer; call without a lock held.
-    @inline(never)
-    @discardableResult
-    func resumeWaiting(at port: MessagePortPointer) -> Bool {
-        var index = 0
-        var didWait = false
-        while true {
-            let next = port.locked { () -> ConnectionPointer? in
-                if index >= pointee.waiting.count { return nil }
-                pointee.waiting[index].retain()
-                return pointee.waiting[index]
-            }
-            guard let next else { return didWait }
-            didWait = true
-            // One that is full would not be read.
-            let hasMemory = next.locked { !next.has(.isFull) && next.pointee.incoming.makeRoom() }
-            if hasMemory { next.setWaitsForMemory(false) } else { index += 1 }
-            next.release()
+    /// Reserves the `reservedBytes` of a connection. If these exceed what the peer's payloads may take, makes the connection the exempt one
+    /// instead. Returns false if there is one already. The caller holds the port's mutex.
+    fileprivate func reserve(for connection: ConnectionPointer) -> Bool {
+        if pointee.reservedBytes + connection.pointee.reservedBytes <= PortLimits.unfinishedBytes {
+            pointee.reservedBytes += connection.pointee.reservedBytes
+        } else if pointee.exempt == nil {
+            pointee.exempt = connection
+        } else {
+            return false
         }
+        connection.set([.waitsForMemory, .hasMemory], to: .hasMemory)
+        return true
     }
-}
 
-extension ConnectionPointer {
-    /// Server: makes the connection wait, unread, until there is memory for the next piece; or ends that, because there is some or the
-    /// connection is closed. Any thread; call without a lock held.
-    @inline(never)
-    func setWaitsForMemory(_ waits: Bool) {
-        guard let peer = pointee.incoming.peer else { return }
-        let isChanged = pointee.port.locked { () -> Bool in
-            if waits == has(.waitsForMemory) || waits && !locked({ pointee.isOpen }) { return false }
-            if !waits {
-                peer.pointee.waiting.remove(self)
-            } else if !peer.pointee.waiting.append(self) {
-                locked { pointee.incoming.removeBytes() }
-                return false
-            }
-            set(.waitsForMemory, to: waits ? .waitsForMemory : [])
-            return true
-        }
-        if isChanged { updateInterest() }
-        // There may be memory since it was last checked.
-        if waits { peer.resumeWaiting(at: pointee.port) }
+    /// Undoes `reserve`. The caller holds the port's mutex.
+    fileprivate func releaseReserved(by connection: ConnectionPointer) {
+        if pointee.exempt == connection { pointee.exempt = nil } else { pointee.reservedBytes -= connection.pointee.reservedBytes }
+    }
+
+    /// Reserves memory for the connection that waits first, removes it from the list, and returns it with a reference for the caller; nil if
+    /// there is not enough memory, or if none waits. The caller holds the port's mutex.
+    fileprivate func takeFirstWaiting() -> ConnectionPointer? {
+        if pointee.waiting.count == 0 || !reserve(for: pointee.waiting[0]) { return nil }
+        let connection = pointee.waiting[0]
+        pointee.waiting.remove(at: 0)
+        connection.retain()
+        return connection
     }
 }
 
@@ -206,7 +231,7 @@ extension MessagePortPointer {
                 var candidate: ConnectionPointer?
                 // The list begins with the latest.
                 port.pointee.connections?.forEach { connection in
-                    let count = connection.has(.hasHungUp) ? connection.pointee.incoming.peer?.pointee.openConnections ?? 0 : 0
+                    let count = connection.has(.hasHungUp) ? connection.pointee.peer?.pointee.openConnections ?? 0 : 0
                     if count >= most { (candidate, most) = (connection, count) }
                 }
                 return candidate?.pointee.references.countUpUnlessZero() == true ? candidate : nil

@@ -143,8 +143,8 @@ extension ConnectionPointer {
         case part
         /// Nothing that concerns the caller of `receive`.
         case nothing
-        /// The next piece has to stay in the socket, because other payloads hold the memory.
-        case full
+        /// A payload needs memory before its next piece is received.
+        case needsMemory
         /// The peer has closed the connection.
         case closed
         /// The peer has violated the protocol, or descriptors that it has passed on another connection are still being closed. In the latter
@@ -161,11 +161,11 @@ extension ConnectionPointer {
             var passed: Int32 = -1
             pointee.mutex.lock()
             let progress = mayReceive(reception.isAhead) ? takeNext(buffer, &passed, &reception) : .nothing
-            let hasReleased = pointee.incoming.takeReleased()
+            let hasEnded = has(.hasMemory) && !pointee.incoming.isUnderWay
             if reception.isAhead { keepAheadLocked(progress, reception.packet) }
             pointee.mutex.unlock()
-            // A turn ends then, so that a client with many connections that wait does not delay others.
-            if hasReleased && pointee.incoming.peer?.resumeWaiting(at: pointee.port) == true { reception.budget = 0 }
+            if hasEnded { releaseMemory() }
+            if progress == .needsMemory && reserveMemory() { continue }
             if passed >= 0 {
                 // Either a descriptor that the peer must not send, or the file of a ring, which has been mapped.
                 if progress == .violation { PacketSocket.closeApart(passed, from: pointee.sender) } else { Descriptor.close(passed) }
@@ -186,8 +186,8 @@ extension ConnectionPointer {
         let sender = pointee.acceptsDescriptors ? pointee.sender : nil
         if let sender, PacketSocket.isClosing(from: sender) { return .violation }
         if pointee.incoming.isUnderWay {
-            if has(.waitsForMemory) || !pointee.incoming.makeRoom() { return .full }
-            room = pointee.incoming.room
+            if pointee.role == .server && !has(.hasMemory) { return .needsMemory }
+            room = pointee.incoming.room()
         } else {
             if pointee.role == .server && pointee.ring.isOpen, let progress = takeFromRing(buffer, &reception) { return progress }
             size += Frame.inlineLimit
@@ -255,13 +255,11 @@ extension ConnectionPointer {
     /// What this end of the connection may receive, for `Frame.parse`. The caller holds the mutex.
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }
 
-    /// Handles progress other than `complete`: ends the connection after `closed` and `violation`, makes it wait for memory after `full`,
-    /// otherwise does nothing. Always returns false, for callers to return. Call
-    /// without a lock held; may call user code.
+    /// Handles progress other than `complete`: ends the connection after `closed` and `violation`, otherwise does nothing. Always returns
+    /// false, for callers to return. Call without a lock held; may call user code.
     @inline(never)
     private func handleIncomplete(_ progress: Progress) -> Bool {
         if progress == .closed { handlePeerClosed() }
-        if progress == .full { setWaitsForMemory(true) }
         if progress == .violation { disconnect(because: "was disconnected because it sent an invalid packet") }
         return false
     }

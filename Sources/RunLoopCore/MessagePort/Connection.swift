@@ -52,7 +52,7 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     /// Frames that did not fit into the socket buffer. While there are any, a server handles no requests.
     var sendQueue = SendQueue()
     /// A large payload that the peer is sending.
-    var incoming: IncomingBody
+    var incoming = IncomingBody()
     /// Server: packets that were received while a thread of this process waited to send.
     var ahead = ReceivedAhead()
     /// Shared memory for small one-way requests.
@@ -61,9 +61,15 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     var requestsWithInvalidation: RequestPointer?
     /// How many requests were taken over (RLMessagePortCopyRequest) and not answered.
     var unansweredRequests = 0
-    /// The `conditions`. `waitsForMemory` is written under the port's mutex, the others under `mutex`; any thread may read them.
+    /// The `conditions`. `hasMemory` and `waitsForMemory` are written under the port's mutex, the others under `mutex`; any thread may read
+    /// them.
     let conditionBits = Atomic<UInt16>(0)
-    // Links of the port's list. Guarded by the port's mutex.
+    // Guarded by the port's mutex.
+    /// Server: the peer that the connection belongs to, which never changes; otherwise nil.
+    let peer: PeerPointer?
+    /// Server: how many bytes the large payload under way has reserved, or waits for; 0 if it needs none.
+    var reservedBytes = 0
+    // Links of the port's list.
     var previous: ConnectionPointer?
     var following: ConnectionPointer?
 }
@@ -79,18 +85,18 @@ extension ConnectionPointer {
         _ role: Connection.Role, _ fd: Int32, _ port: MessagePortPointer, remote: MessagePortPointer? = nil
     ) -> ConnectionPointer? {
         let hasPeer = role == .server || role == .client
-        let peer = hasPeer ? try? PacketSocket.credentials(fd) : PacketSocket.own
-        let sender = peer.map { $0.sender(asUser: $0.user != port.pointee.user) }
-        let sharing = role == .server ? sender.flatMap { sender in port.locked { PeerPointer.join(sender, &port.pointee.peers) } } : nil
-        guard let peer, let sender, role != .server || sharing != nil, let memory = malloc(MemoryLayout<Connection>.size) else {
-            port.locked { sharing?.leave(&port.pointee.peers, isOpen: true) }
+        let credentials = hasPeer ? try? PacketSocket.credentials(fd) : PacketSocket.own
+        let sender = credentials.map { $0.sender(asUser: $0.user != port.pointee.user) }
+        let peer = role == .server ? sender.flatMap { sender in port.locked { PeerPointer.join(sender, &port.pointee.peers) } } : nil
+        guard let credentials, let sender, role != .server || peer != nil, let memory = malloc(MemoryLayout<Connection>.size) else {
+            port.locked { peer?.leave(&port.pointee.peers, isOpen: true) }
             if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
         let connection = memory.bindMemory(to: Connection.self, capacity: 1)
         connection.initialize(
             to: Connection(
-                role: role, port: port, remote: remote, credentials: peer, sender: sender, fd: fd, incoming: IncomingBody(sharing)))
+                role: role, port: port, remote: remote, credentials: credentials, sender: sender, fd: fd, peer: peer))
         port.base.retainInternal()
         remote?.base.retainInternal()
         if role != .inProcess {
@@ -103,7 +109,7 @@ extension ConnectionPointer {
         connection.retain()
         let isListed = role != .server || SilentClients.add(connection)
         let isAuthorized = port.locked { () -> Bool in
-            if !isListed || !port.pointee.base.isValid || hasPeer && !port.accepts(peer) { return false }
+            if !isListed || !port.pointee.base.isValid || hasPeer && !port.accepts(credentials) { return false }
             connection.link(into: &port.pointee.connections)
             return true
         }
@@ -134,7 +140,7 @@ extension ConnectionPointer {
                 PacketSocket.close(pointee.fd, acceptsDescriptors: pointee.acceptsDescriptors)
             }
             _ = unlink(from: &port.pointee.connections)
-            pointee.incoming.peer?.leave(&port.pointee.peers, isOpen: pointee.isOpen)
+            pointee.peer?.leave(&port.pointee.peers, isOpen: pointee.isOpen)
         }
         pointee.sendQueue.removeAll()
         pointee.ring.close()
@@ -160,8 +166,10 @@ extension Connection {
         static let hasHungUp = Conditions(rawValue: 4)
         /// Server: `ahead` contains packets, which the loop is to deliver.
         static let hasAhead = Conditions(rawValue: 8)
-        /// Server: the next piece stays in the socket until there is memory for its payload.
+        /// Server: the pieces of a payload stay in the socket until there is memory for it.
         static let waitsForMemory = Conditions(rawValue: 16)
+        /// Server: there is memory for the payload under way.
+        static let hasMemory = Conditions(rawValue: 32)
 
         /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
         /// also reads replies, since a server that waits for room for a reply reads no requests. A server with packets in `ahead` also
@@ -255,9 +263,8 @@ extension ConnectionPointer {
         }
         if pointee.role == .server {
             SilentClients.remove(self)
-            setWaitsForMemory(false)
-            if isFirst { pointee.port.locked { pointee.incoming.peer?.noteClosed() } }
-            pointee.incoming.peer?.resumeWaiting(at: pointee.port)
+            if isFirst { pointee.port.locked { pointee.peer?.noteClosed() } }
+            releaseMemory()
         }
         guard let source else { return isFirst }
         RunLoopPointer.invalidate(source)

@@ -104,7 +104,6 @@ extension ConnectionPointer {
             reception.budget -= 4096
             if progress == .complete && reception.packet.frame.kind == .hello { SilentClients.remove(self) }
         }
-        if progress == .full { setWaitsForMemory(true) }
         updateInterest()
     }
 }

@@ -3,11 +3,6 @@ import Testing
 
 @testable import RunLoopCore
 
-extension IncomingBody {
-    /// Returns the memory for the next piece; nil if the piece is not to be kept, or has to wait.
-    fileprivate mutating func nextRoom() -> UnsafeMutableRawBufferPointer? { makeRoom() ? room : nil }
-}
-
 /// A large payload that arrives in pieces of any size equals the bytes sent, and takes no memory before they arrive.
 @Suite struct IncomingBodyTests {
     private func announcing(_ length: Int) -> Frame {
@@ -17,14 +12,14 @@ extension IncomingBody {
     @Test(arguments: [1, 2, 3] as [UInt64])
     func piecesFormThePayload(seed: UInt64) {
         var random = Random(seed: seed)
-        var body = IncomingBody(nil)
+        var body = IncomingBody()
         for _ in 0..<8 {
             let length = Frame.inlineLimit + 1 + random.below(random.below(2) == 0 ? 100_000 : 3_000_000)
             body.begin(announcing(length))
             var sent = 0
             var marks: [(Int, UInt8)] = []
             while sent < length {
-                guard let room = body.nextRoom() else {
+                guard let room = body.room() else {
                     Issue.record("no room")
                     return
                 }
@@ -50,11 +45,11 @@ extension IncomingBody {
     }
 
     private func receive(_ length: Int) -> DataPointer? {
-        var body = IncomingBody(nil)
+        var body = IncomingBody()
         body.begin(announcing(length))
         while true {
             if let (_, data) = body.finish() { return data }
-            guard let room = body.nextRoom(), body.add(room.count) else { return nil }
+            guard let room = body.room(), body.add(room.count) else { return nil }
         }
     }
 
@@ -74,10 +69,10 @@ extension IncomingBody {
     }
 
     @Test func morePiecesThanAnnouncedAreRefused() {
-        var body = IncomingBody(nil)
+        var body = IncomingBody()
         var accepted = [body.add(1), body.finish() != nil]
         body.begin(announcing(40_000))
-        let room = body.nextRoom()?.count
+        let room = body.room()?.count
         accepted += [body.add(39_999), body.finish() != nil, body.add(2), body.add(1)]
         #expect(accepted == [false, false, true, false, false, true] && room == 40_000)
         body.reset()
@@ -87,12 +82,12 @@ extension IncomingBody {
 
     /// A payload that is not waited for is counted, but not kept. Other payloads are unaffected.
     @Test func skippedPayloadHasNoData() {
-        var body = IncomingBody(nil)
+        var body = IncomingBody()
         body.begin(announcing(100_000))
         body.skip(9)
-        let isKept = body.nextRoom() != nil
+        let isKept = body.room() != nil
         body.skip(3)
-        let isStillKept = body.nextRoom() != nil
+        let isStillKept = body.room() != nil
         let isCounted = body.add(50_000) && body.add(50_000)
         #expect(isKept && !isStillKept && isCounted)
         guard let (frame, data) = body.finish() else {
@@ -102,58 +97,17 @@ extension IncomingBody {
         #expect(frame.length == 100_000 && data == nil)
     }
 
-    /// Begins a payload of `length` bytes. Returns whether there is memory for its first piece.
-    private func begin(_ body: inout IncomingBody, _ length: Int) -> Bool {
-        body.begin(announcing(length))
-        return body.makeRoom()
-    }
-
-    /// What exceeds the memory of a peer has to wait, except for one payload. Each that ends makes room for others.
-    @Test func payloadsOfAPeerShareItsMemory() {
-        var peers: PeerPointer?
-        guard let peer = PeerPointer.join(1, &peers) else {
-            Issue.record("no memory")
-            return
-        }
-        #expect(PortLimits.unseenBytes * 64 == PortLimits.unfinishedBytes)
-        peer.pointee.reserved.store(63 * PortLimits.unseenBytes, ordering: .relaxed)
-        var first = IncomingBody(peer)
-        var exempt = IncomingBody(peer)
-        var third = IncomingBody(peer)
-        let begun = [begin(&first, 9_000_000), begin(&exempt, 9_000_000), begin(&third, 40_000)]
-        exempt.reset()
-        let afterExempt = third.makeRoom()
-        first.reset()
-        third.reset()
-        let afterAll = begin(&exempt, 40_000)
-        let used = peer.pointee.reserved.load(ordering: .relaxed)
-        exempt.reset()
-        #expect(begun == [true, true, false] && afterExempt && afterAll && used == 63 * PortLimits.unseenBytes + 40_000)
-        #expect(peer.pointee.reserved.load(ordering: .relaxed) == 63 * PortLimits.unseenBytes)
-        peer.leave(&peers, isOpen: true)
-    }
-
     /// If the client is gone, nothing more will come than the socket contains.
-    @Test func payloadOfAClientThatIsGoneDoesNotWait() {
-        var peers: PeerPointer?
-        guard let peer = PeerPointer.join(1, &peers) else {
-            Issue.record("no memory")
-            return
-        }
-        var exempt = IncomingBody(peer)
-        var waiting = IncomingBody(peer)
-        var incomplete = IncomingBody(peer)
-        peer.pointee.reserved.store(PortLimits.unfinishedBytes, ordering: .relaxed)
-        let begun = [begin(&exempt, 40_000), begin(&waiting, 40_000), begin(&incomplete, 40_000)]
-        waiting.noteHangUp(40_000)
-        incomplete.noteHangUp(39_999)
-        let isKept = [waiting.nextRoom() != nil, incomplete.nextRoom() != nil]
-        #expect(begun == [true, false, false] && isKept == [true, false])
-        waiting.reset()
+    @Test func payloadThatCannotBeCompletedIsNotKept() {
+        var complete = IncomingBody()
+        var incomplete = IncomingBody()
+        complete.begin(announcing(100_000))
+        incomplete.begin(announcing(100_000))
+        let isDropped = [complete.noteHangUp(100_000), incomplete.noteHangUp(99_999)]
+        let isKept = [complete.room() != nil, incomplete.room() != nil]
+        #expect(isDropped == [false, true] && isKept == [true, false])
+        complete.reset()
         incomplete.reset()
-        exempt.reset()
-        #expect(peer.pointee.reserved.load(ordering: .relaxed) == PortLimits.unfinishedBytes)
-        peer.leave(&peers, isOpen: true)
     }
 
     /// The connections of a process share its memory; a later process with the same ID starts anew. Processes of another user count as one.
@@ -166,14 +120,14 @@ extension IncomingBody {
         let first = join(-5, 7)
         let other = join(-6, 7)
         let stranger = join(-5, 8)
-        first.pointee.reserved.store(99, ordering: .relaxed)
+        first.pointee.reservedBytes = 99
         #expect(first != other && first != stranger && join(-5, 7) == first && join(-6, 8) == stranger)
         first.leave(&peers, isOpen: true)
-        #expect(join(-5, 7).pointee.reserved.load(ordering: .relaxed) == 99)
+        #expect(join(-5, 7).pointee.reservedBytes == 99)
         first.leave(&peers, isOpen: true)
         first.leave(&peers, isOpen: true)
         let later = join(-5, 7)
-        #expect(later.pointee.reserved.load(ordering: .relaxed) == 0)
+        #expect(later.pointee.reservedBytes == 0)
         for peer in [later, other, stranger, stranger] { peer.leave(&peers, isOpen: true) }
         #expect(peers == nil)
     }
