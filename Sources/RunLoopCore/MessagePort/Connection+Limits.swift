@@ -136,9 +136,9 @@ struct Peer: Linked, ~Copyable {
     fileprivate var unansweredBytes = 0
     /// Whether these are too many. Guarded likewise.
     fileprivate var isFull = false
-    /// The connections, and how many of them are open.
     fileprivate var connections = 1
-    fileprivate var openConnections = 1
+    /// How many connections have hung up, as of the last time that descriptors ran out.
+    fileprivate var hungUpConnections = 0
     // Links of the port's list.
     var previous: PeerPointer?
     var following: PeerPointer?
@@ -152,7 +152,6 @@ extension PeerPointer {
     static func join(_ sender: UInt64, _ peers: inout PeerPointer?) -> PeerPointer? {
         if let known = peers?.first(where: { $0.pointee.sender == sender }) {
             known.pointee.connections += 1
-            known.pointee.openConnections += 1
             return known
         }
         guard let peer = malloc(MemoryLayout<Peer>.size)?.bindMemory(to: Peer.self, capacity: 1) else { return nil }
@@ -161,13 +160,8 @@ extension PeerPointer {
         return peer
     }
 
-    /// Notes that a connection has been closed, which happens before `leave`. The caller holds the port's mutex.
-    func noteClosed() { pointee.openConnections -= 1 }
-
-    /// Ends the membership of a connection, which `join` has begun; the last one frees the peer. `isOpen`: whether `noteClosed` was not called
-    /// for it. The caller holds the port's mutex.
-    func leave(_ peers: inout PeerPointer?, isOpen: Bool) {
-        if isOpen { noteClosed() }
+    /// Ends the membership of a connection, which `join` has begun; the last one frees the peer. The caller holds the port's mutex.
+    func leave(_ peers: inout PeerPointer?) {
         pointee.connections -= 1
         if pointee.connections > 0 { return }
         unlink(from: &peers)
@@ -221,7 +215,7 @@ extension MessagePortPointer {
     func recheckUnanswered() { walkConnections { $0.countUnanswered(0, bytes: 0) } }
 
     /// Disconnects one client that is gone, and whose last requests wait until others are answered, because there is no descriptor left: of
-    /// the peer with the most open connections to a port, the one that connected first. Returns false if there is none. O(number of connections).
+    /// the peer that has most such clients at a port, the one that connected first. Returns false if there is none. O(number of connections).
     /// Any thread; call without a lock held. Calls user code.
     static func disconnectHungUp() -> Bool {
         var first: ConnectionPointer?
@@ -229,9 +223,11 @@ extension MessagePortPointer {
         walk { port in
             let candidate = port.locked { () -> ConnectionPointer? in
                 var candidate: ConnectionPointer?
+                port.pointee.peers?.forEach { $0.pointee.hungUpConnections = 0 }
+                port.pointee.connections?.forEach { if $0.has(.hasHungUp) { $0.pointee.peer?.pointee.hungUpConnections += 1 } }
                 // The list begins with the latest.
                 port.pointee.connections?.forEach { connection in
-                    let count = connection.has(.hasHungUp) ? connection.pointee.peer?.pointee.openConnections ?? 0 : 0
+                    let count = connection.has(.hasHungUp) ? connection.pointee.peer?.pointee.hungUpConnections ?? 0 : 0
                     if count >= most { (candidate, most) = (connection, count) }
                 }
                 return candidate?.pointee.references.countUpUnlessZero() == true ? candidate : nil

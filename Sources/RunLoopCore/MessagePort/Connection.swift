@@ -89,7 +89,7 @@ extension ConnectionPointer {
         let sender = credentials.map { $0.sender(asUser: $0.user != port.pointee.user) }
         let peer = role == .server ? sender.flatMap { sender in port.locked { PeerPointer.join(sender, &port.pointee.peers) } } : nil
         guard let credentials, let sender, role != .server || peer != nil, let memory = malloc(MemoryLayout<Connection>.size) else {
-            port.locked { peer?.leave(&port.pointee.peers, isOpen: true) }
+            port.locked { peer?.leave(&port.pointee.peers) }
             if fd >= 0 { PacketSocket.close(fd) }
             return nil
         }
@@ -140,7 +140,7 @@ extension ConnectionPointer {
                 PacketSocket.close(pointee.fd, acceptsDescriptors: pointee.acceptsDescriptors)
             }
             _ = unlink(from: &port.pointee.connections)
-            pointee.peer?.leave(&port.pointee.peers, isOpen: pointee.isOpen)
+            pointee.peer?.leave(&port.pointee.peers)
         }
         pointee.sendQueue.removeAll()
         pointee.ring.close()
@@ -263,7 +263,6 @@ extension ConnectionPointer {
         }
         if pointee.role == .server {
             SilentClients.remove(self)
-            if isFirst { pointee.port.locked { pointee.peer?.noteClosed() } }
             releaseMemory()
         }
         guard let source else { return isFirst }

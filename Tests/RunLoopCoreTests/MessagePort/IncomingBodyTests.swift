@@ -122,13 +122,13 @@ import Testing
         let stranger = join(-5, 8)
         first.pointee.reservedBytes = 99
         #expect(first != other && first != stranger && join(-5, 7) == first && join(-6, 8) == stranger)
-        first.leave(&peers, isOpen: true)
+        first.leave(&peers)
         #expect(join(-5, 7).pointee.reservedBytes == 99)
-        first.leave(&peers, isOpen: true)
-        first.leave(&peers, isOpen: true)
+        first.leave(&peers)
+        first.leave(&peers)
         let later = join(-5, 7)
         #expect(later.pointee.reservedBytes == 0)
-        for peer in [later, other, stranger, stranger] { peer.leave(&peers, isOpen: true) }
+        for peer in [later, other, stranger, stranger] { peer.leave(&peers) }
         #expect(peers == nil)
     }
 }
