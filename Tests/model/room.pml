@@ -1,5 +1,5 @@
 /* Senders that wait for room in a queue, and receivers that make room: no sender sleeps on a queue that has been emptied. Code:
- * Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeLocked`, `swapLists`, `wakeSenders`), Port/PortSource.swift (`takeNext`).
+ * Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeNext`, `swapLists`, `wakeSenders`).
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------

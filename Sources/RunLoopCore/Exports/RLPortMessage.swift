@@ -83,10 +83,10 @@ public func RLPortMessageSendBeforeDate(_ message: OpaquePointer?, _ limit: Doub
     if Probe.isSet { Probe.report(.sent, .port, port) }
     let queued = QueuedMessage(message.pointee.components, replyPort: message.pointee.receivePort, id: message.pointee.id)
     queued.retain()
-    if port.send(queued, until: limit) { return 1 }
-    preservingSystemError {
-        Probe.report(.dropped, .port, port)
-        queued.release()
-    }
+    let error = port.queue.put(queued, until: limit >= Clock.latestDate ? .never : Clock.instant(ofDate: limit))
+    if error == 0 { return 1 }
+    Probe.report(.dropped, .port, port)
+    queued.release()
+    systemError = error
     return 0
 }

@@ -63,12 +63,12 @@ extension ConnectionPointer {
             lasting?.release()
             return .transportError
         }
-        let result = pointee.port.queue.put(QueuedMessage(UnsafeMutableRawPointer(request)), until: deadline)
-        if result == .queued || result == .queuedNeedsSignal { return .success }
+        let error = pointee.port.queue.put(QueuedMessage(UnsafeMutableRawPointer(request)), until: deadline)
+        if error == 0 { return .success }
         // Nothing is sent for an answered request when it is freed: the sender gets the result of this function instead of a reply.
         request.pointee.answered.store(1, ordering: .relaxed)
         _ = request.release()
-        return result == .full ? .sendTimeout : result == .closed ? .isInvalid : .transportError
+        return error == ETIMEDOUT ? .sendTimeout : error == EPIPE ? .isInvalid : .transportError
     }
 
     // MARK: packets

@@ -87,7 +87,7 @@ extension MessagePortPointer {
         releaseName()
         // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.
         closeConnections { connection in connection.pointee.role == .inProcess }
-        while let queued = queue.takeLeft() { _ = RequestPointer(queued.content).release() }
+        while let queued = queue.takeNext(nil) { _ = RequestPointer(queued.content).release() }
         queue.invalidateSource()
         // Last, when no loop watches the sockets, so that shutting them down wakes none.
         closeConnections { _ in true }

@@ -37,23 +37,6 @@ extension PortPointer {
         return port
     }
 
-    // MARK: sending
-
-    /// RLPortMessageSendBeforeDate: puts a message into the port's queue. If the queue was not signalled, signals the source and wakes its
-    /// loops. Takes over the references of the message. Returns false with ETIMEDOUT at the deadline, EPIPE if the port is invalid, or
-    /// ENOMEM; then the references are still the caller's. O(1); a system call only if a loop sleeps or the queue is full. Any thread;
-    /// calls no user code.
-    @inline(__always)
-    func send(_ message: QueuedMessage, until limit: Double) -> Bool {
-        switch queue.put(message, until: limit >= Clock.latestDate ? .never : Clock.instant(ofDate: limit)) {
-        case .queued, .queuedNeedsSignal: return true
-        case .closed: systemError = EPIPE
-        case .outOfMemory: systemError = ENOMEM
-        case .full: systemError = ETIMEDOUT
-        }
-        return false
-    }
-
     // MARK: receiving
 
     /// The perform function of the port's source: delivers one message, and further ones as long as no client can observe that they are
@@ -94,7 +77,7 @@ extension PortPointer {
 
     /// Drops the messages that are left, because the port is invalid, and invalidates the source. Call without a lock held. Calls user code.
     fileprivate func close() {
-        while let queued = queue.takeLeft() { queued.release() }
+        while let queued = queue.takeNext(nil) { queued.release() }
         queue.invalidateSource()
     }
 }

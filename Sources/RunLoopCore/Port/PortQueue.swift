@@ -84,9 +84,6 @@ struct PortQueue: ~Copyable {
     /// After how many nanoseconds a sleeping sender checks for room itself.
     fileprivate static var pollInterval: UInt64 { 1_000_000 }
 
-    /// The result of putting a message in. `queuedNeedsSignal`: the queue was not signalled, so the caller has to signal the source.
-    enum Outcome { case queued, queuedNeedsSignal, full, closed, outOfMemory }
-
     init(capacity: UInt32) {
         self.capacity = capacity
     }
@@ -97,21 +94,24 @@ struct PortQueue: ~Copyable {
 typealias PortQueuePointer = UnsafeMutablePointer<PortQueue>
 
 extension PortQueuePointer {
-    /// Appends a message. After `queuedNeedsSignal` the caller signals the port's source before it calls `unlockSenders`. The caller holds
-    /// the senders' lock.
+    /// Appends a message. If the queue was not signalled, signals the port's source, and sets `wake` to the loop that the caller has to wake
+    /// after unlocking, if any. Returns 0, EPIPE if the queue is closed, ETIMEDOUT if it is full, or ENOMEM. The caller holds the senders'
+    /// lock.
     @inline(__always)
-    func putLocked(_ message: QueuedMessage) -> PortQueue.Outcome {
-        guard pointee.isOpen else { return .closed }
+    func putLocked(_ message: QueuedMessage, _ wake: inout RunLoopPointer?) -> Int32 {
+        guard pointee.isOpen else { return EPIPE }
         if RaceDetector.isWatching { RaceDetector.handsOver(self, enlarging: &pointee.incoming) }
         if pointee.sent &- pointee.takenSeen >= pointee.capacity {
             pointee.takenSeen = pointee.taken.load(ordering: .acquiring)
-            if pointee.sent &- pointee.takenSeen >= pointee.capacity { return .full }
+            if pointee.sent &- pointee.takenSeen >= pointee.capacity { return ETIMEDOUT }
         }
-        guard pointee.incoming.appendInlined(message) else { return .outOfMemory }
+        guard pointee.incoming.appendInlined(message) else { return ENOMEM }
         pointee.sent &+= 1
-        if pointee.isSignalled { return .queued }
-        pointee.isSignalled = true
-        return .queuedNeedsSignal
+        if !pointee.isSignalled {
+            pointee.isSignalled = true
+            wake = signalLocked()
+        }
+        return 0
     }
 
     /// Takes the senders' lock. Any thread. O(1).
@@ -163,19 +163,31 @@ extension PortQueuePointer {
         return true
     }
 
-    /// Removes the oldest message and returns it. If there is none, clears the signal of the port's source and returns nil. `inStream`:
-    /// messages are arriving in quick succession, so a short pause before the lists are swapped is cheaper than a swap for every message.
-    /// The caller holds the receivers' lock, and calls `wakeSenders` after releasing it.
+    /// Removes the oldest message and returns it; nil if there is none, or if the queue is closed. If there was one, signals the source
+    /// again, since the loop has consumed its signal in order to perform it. If there was none, clears the signal. `inStream`: messages are
+    /// arriving in quick succession, so a short pause before the lists are swapped is cheaper than a swap for every message. Without a
+    /// source, takes what is left of a closed queue. Loop thread, or any thread without a source; call without a lock of the queue held.
+    /// Calls no user code.
     @inline(__always)
-    func takeLocked(inStream: Bool) -> QueuedMessage? {
-        if pointee.next == pointee.outgoing.count { swapLists(inStream) }
-        guard pointee.next < pointee.outgoing.count else { return nil }
-        RaceDetector.handsOver(self)
-        let message = pointee.outgoing[pointee.next]
-        pointee.next &+= 1
-        pointee.taken.store(pointee.taken.load(ordering: .relaxed) &+ 1, ordering: .releasing)
-        if pointee.next == pointee.outgoing.count { atomicMemoryFence(ordering: .sequentiallyConsistent) }
-        return message
+    func takeNext(_ portSource: PortSourcePointer?, inStream: Bool = false) -> QueuedMessage? {
+        var queued: QueuedMessage?
+        pointee.receivers.lock()
+        if portSource == nil || pointee.isOpenToReceivers {
+            if pointee.next == pointee.outgoing.count { swapLists(inStream) }
+            if pointee.next < pointee.outgoing.count {
+                RaceDetector.handsOver(self)
+                queued = pointee.outgoing[pointee.next]
+                pointee.next &+= 1
+                pointee.taken.store(pointee.taken.load(ordering: .relaxed) &+ 1, ordering: .releasing)
+                if pointee.next == pointee.outgoing.count { atomicMemoryFence(ordering: .sequentiallyConsistent) }
+                // If the port has another source by now, that was signalled when it was created (`source(of:)`), and signalling this one is
+                // harmless.
+                if let source = portSource?.pointee.source, !source.isSignalled { source.signal() }
+            }
+        }
+        pointee.receivers.unlock()
+        wakeSenders()
+        return queued
     }
 
     /// Swaps the lists, because the receivers' one is empty. If the senders' one is empty, too, clears the state of being signalled, and
@@ -198,9 +210,9 @@ extension PortQueuePointer {
         unlockSenders()
     }
 
-    /// Wakes sleeping senders if there is enough room. Called after every `takeLocked`, without a lock held. One load, and a system call
-    /// only if a sender sleeps and waking it pays.
-    func wakeSenders() {
+    /// Wakes sleeping senders if there is enough room. Call without a lock held. One load, and a system call only if a sender sleeps and
+    /// waking it pays.
+    private func wakeSenders() {
         if pointee.sleepers.load(ordering: .relaxed) == 0 { return }
         let taken = pointee.taken.load(ordering: .relaxed)
         let wakeAt = pointee.wakeAt.load(ordering: .sequentiallyConsistent)
@@ -219,22 +231,14 @@ extension PortQueuePointer {
         Futex.wake(pointee.roomFutex, count: .max)
     }
 
-    /// Closes the queue: no message is put in any more, and `takeNext` takes none out. Wakes all sleeping senders. The caller then takes out
-    /// what is left (`takeLeft`). Any thread; call without a lock of the queue held.
+    /// Closes the queue: no message is put in any more, and with a source none is taken out. Wakes all sleeping senders. The caller then
+    /// takes out what is left, without a source. Any thread; call without a lock of the queue held.
     func close() {
         lockBoth()
         pointee.isOpen = false
         pointee.isOpenToReceivers = false
         unlockBoth()
         if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeAllSenders() }
-    }
-
-    /// Takes the next message out of a closed queue; nil if there is none. Any thread; call without a lock of the queue held.
-    @inline(never)
-    func takeLeft() -> QueuedMessage? {
-        pointee.receivers.lock()
-        defer { pointee.receivers.unlock() }
-        return takeLocked(inStream: false)
     }
 
     /// How many messages wait in the queue. Any thread.

@@ -64,24 +64,24 @@ extension PortQueuePointer {
         }
     }
 
-    /// Puts a message in, and waits for room until `deadline`: only then returns `full`. If the queue was not signalled, signals the source
-    /// and wakes its loops. O(1); a system call only if a loop sleeps or the queue is full. Any thread; calls no user code.
+    /// Puts a message in, and takes over its references. If the queue was not signalled, signals the source and wakes its loops. Returns 0;
+    /// or, and then the references are still the caller's, ETIMEDOUT if the queue was full until `deadline`, EPIPE if it is closed, or
+    /// ENOMEM. O(1); a system call only if a loop sleeps or the queue is full. Any thread; calls no user code.
     @inline(never)
-    func put(_ message: QueuedMessage, until deadline: Instant) -> PortQueue.Outcome {
+    func put(_ message: QueuedMessage, until deadline: Instant) -> Int32 {
         while true {
             var wake: RunLoopPointer?
             lockSenders()
-            let outcome = putLocked(message)
-            if outcome == .queuedNeedsSignal { wake = signalLocked() }
+            let error = putLocked(message, &wake)
             unlockSenders()
             wake?.wakeUp()
-            if outcome != .full || !waitForRoom(until: deadline) { return outcome }
+            if error != ETIMEDOUT || !waitForRoom(until: deadline) { return error }
         }
     }
 
     /// Signals the source. If it is in exactly one loop, returns that loop, so that the caller can wake it after unlocking; otherwise wakes
     /// all its loops. The caller holds the senders' lock, which keeps the source alive.
-    private func signalLocked() -> RunLoopPointer? {
+    func signalLocked() -> RunLoopPointer? {
         guard let source = pointee.portSource?.pointee.source else { return nil }
         source.signal()
         return RunLoopPointer.wakeUpAll(of: source)
@@ -89,21 +89,6 @@ extension PortQueuePointer {
 
     /// Makes the source's loops perform it, although no message was put in. Any thread; call without the senders' lock held.
     func signalSource() { lockedSenders { signalLocked() }?.wakeUp() }
-
-    /// Takes the next message out; nil if there is none, or if the queue is closed. If there was one, signals the source again, since the
-    /// loop has consumed its signal in order to perform it. If there was none, clears the signal. `inStream`: see `takeLocked`. Loop thread
-    /// only.
-    @inline(__always)
-    func takeNext(_ portSource: PortSourcePointer, inStream: Bool) -> QueuedMessage? {
-        pointee.receivers.lock()
-        let queued = pointee.isOpenToReceivers ? takeLocked(inStream: inStream) : nil
-        // If the port has another source by now, that was signalled when it was created (`source(of:)`), and signalling this one is
-        // harmless.
-        if queued != nil && !portSource.pointee.source.isSignalled { portSource.pointee.source.signal() }
-        pointee.receivers.unlock()
-        wakeSenders()
-        return queued
-    }
 
     /// Invalidates the port's source, if there is one, because the queue is closed. Any thread; call without a lock held. A second call has
     /// no effect.

@@ -1,8 +1,9 @@
+import CLinux
 import Testing
 
 @testable import RunLoopCore
 
-/// Compares the queue with an array, and checks when it requests a signal.
+/// Compares the queue with an array, and checks when it is signalled.
 @Suite struct PortQueueTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func agreesWithArray(seed: UInt64) {
@@ -32,26 +33,19 @@ import Testing
             queue.deallocate()
         }
         var model: [Int] = []
-        var isSignalled = false
         for step in 0..<steps {
             switch random.below(11) {
             case 0...4:
-                queue.lockSenders()
-                let outcome = queue.putLocked(message(step))
-                queue.unlockSenders()
-                let expected: PortQueue.Outcome = model.count >= capacity ? .full : isSignalled ? .queued : .queuedNeedsSignal
-                if outcome != expected { return "put: \(outcome), not \(expected), at \(step)" }
-                if expected != .full {
-                    model.append(step)
-                    isSignalled = true
-                }
+                let error = queue.put(message(step), until: .distantPast)
+                let expected = model.count < capacity ? 0 : ETIMEDOUT
+                if error != expected { return "put: \(error), not \(expected), at \(step)" }
+                if expected == 0 { model.append(step) }
+                if queue.pointee.isSignalled == model.isEmpty { return "signalled: \(queue.pointee.isSignalled) at \(step)" }
             case 5...8:
-                queue.pointee.receivers.lock()
-                let taken = queue.takeLocked(inStream: random.below(2) == 0)
-                queue.pointee.receivers.unlock()
+                let taken = queue.takeNext(nil, inStream: random.below(2) == 0)
                 if number(taken) != model.first { return "took something else at \(step)" }
                 if queue.pointee.isSignalled == model.isEmpty { return "signalled: \(queue.pointee.isSignalled) at \(step)" }
-                if model.isEmpty { isSignalled = false } else { model.removeFirst() }
+                if !model.isEmpty { model.removeFirst() }
             case 9:
                 capacity = 1 + random.below(20)
                 queue.setCapacity(UInt32(capacity))
@@ -63,11 +57,9 @@ import Testing
         }
         queue.close()
         var left: [Int?] = []
-        while let queued = queue.takeLeft() { left.append(number(queued)) }
+        while let queued = queue.takeNext(nil) { left.append(number(queued)) }
         if left != model || queue.count != 0 { return "what was left is something else" }
-        queue.lockSenders()
-        defer { queue.unlockSenders() }
-        return queue.putLocked(message(0)) == .closed ? nil : "a closed queue takes messages"
+        return queue.put(message(0), until: .never) == EPIPE ? nil : "a closed queue takes messages"
     }
 
     @Test func messagesOfEachSenderStayInOrder() {
@@ -82,24 +74,14 @@ import Testing
         let threads = (0..<senders).map { sender in
             spawn {
                 for number in 0..<each {
-                    while true {
-                        queue.lockSenders()
-                        let outcome = queue.putLocked(message(sender << 32 | number))
-                        queue.unlockSenders()
-                        if outcome != .full { break }
-                        _ = queue.waitForRoom(until: .never)
-                    }
+                    _ = queue.put(message(sender << 32 | number), until: .never)
                 }
             }
         }
         var next = [Int](repeating: 0, count: senders)
         var count = 0
         while count < senders * each {
-            queue.pointee.receivers.lock()
-            let taken = queue.takeLocked(inStream: count % 3 == 0)
-            queue.pointee.receivers.unlock()
-            queue.wakeSenders()
-            guard let taken else {
+            guard let taken = queue.takeNext(nil, inStream: count % 3 == 0) else {
                 pauseProcessor()
                 continue
             }
