@@ -1,26 +1,27 @@
 /* Senders that wait for room in a queue, and receivers that make room: no sender sleeps on a queue that has been emptied. Code:
- * Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeNext`, `swapLists`, `wakeSenders`).
+ * Sources/RunLoopCore/Port/PortQueue.swift (`putLocked`, `waitForRoom`; `takeNext`, `swapLists`, `wakeAllSenders`).
  *
  * model step                     code step                                              order     pairs with
  * -----------------------------  -----------------------------------------------------  --------  ---------------------------------------------------
- * wait: sleepers++               sleepers.wrappingAdd(1)                                seq_cst   look: sleepers
  * wait: seen = roomFutex         roomFutex.load()                                       seq_cst   wake_all: roomFutex++
  * wait: wakeAt = …               wakeAt.store(), under the senders' lock                seq_cst   look: wakeAt
  * wait: taken                    taken.load(), under the senders' lock                  seq_cst   take: taken + 1
  * wait: park                     futex wait(roomFutex, seen)                            full      wake_all: roomFutex++ (the kernel compares)
  * take: taken + 1                taken.store(), under the receivers' lock               release   wait: taken; until a fence it may stay in the store buffer
- * take: fence                    atomicMemoryFence() after the last of the list         seq_cst   sleepers++: one of the two sees the other
+ * take: fence                    atomicMemoryFence() after the last of the list         seq_cst   wait: wakeAt = …: one of the two sees the other
  * take: unlock                   receivers.unlock()                                     release   after `taken + 1` in the store buffer
- * look: sleepers                 sleepers.load()                                        relaxed   wait: sleepers++
- * look: wakeAt                   wakeAt.load(), compareExchange()                       seq_cst   wait: wakeAt, which is written before the sender checks
+ * look: taken                    taken.load()                                           relaxed   take: taken + 1, its own or, after the unlocking, a later one
+ * look: wakeAt                   wakeAt.load()                                          relaxed   wait: wakeAt, which is written before the sender checks
+ * wake_all: wakeAt = far ahead   wakeAt.store()                                         seq_cst   wait: wakeAt, which it may overwrite
  * wake_all: roomFutex++          roomFutex.wrappingAdd(1)                               seq_cst   wait: park
  * wake_all: wake                 futex wake(roomFutex, all)                             full
  *
  * The argument. A sender that goes to sleep has not seen the last `taken + 1`. So that store followed the sender's check of `taken`, before which the
- * sender had counted itself and set `wakeAt`. Because of the fence, the receiver's check of `sleepers` follows the store. An emptied queue has room
- * for all senders. `roomFutex` changes after that check, so a sender that has read it before does not fall asleep. In the middle of a list there is
- * no fence, so a sender may be overlooked, but the end of the list is near. A receiver that stops in the middle (its run ends) may leave senders
- * asleep although there is some room: they check by themselves after a millisecond, which is not modeled.
+ * sender had set `wakeAt`. Because of the fence, the receiver's check of `wakeAt` follows the store. An emptied queue has room for all senders, so it
+ * has reached `wakeAt`. `roomFutex` changes after that check, so a sender that has read it before does not fall asleep. Nor does one whose `wakeAt`
+ * another receiver overwrites: it read `roomFutex` before it set `wakeAt`, and that receiver changes it afterwards. In the middle of a list there is no
+ * fence, so a sender may be overlooked, but the end of the list is near. A receiver that stops in the middle (its run ends) may leave senders asleep
+ * although there is some room: they check by themselves after a millisecond, which is not modeled.
  *
  * Both locks are simple locks here; store-mutex.pml checks their protocol. Only `taken` and the unlocking pass through the receiver's store buffer.
  * All other stores are locked instructions or sequentially consistent, so they reach memory immediately.
@@ -40,13 +41,13 @@
 #endif
 #define SENDERS 2
 #define ENOUGH  1                  /* senders want to be woken for this much room */
-#define NEVER   100
+#define FAR     100
 
 byte sent, incoming, outgoing;
 byte taken;                        /* in memory */
 byte taking;                       /* the receivers' own copy of it, under their lock */
-short wakeAt;
-byte roomFutex, sleepers;
+short wakeAt = FAR;
+byte roomFutex;
 bit sendersLock, receiversLock;
 bit parked[SENDERS];
 bit takenWaits[RECEIVERS], unlockWaits[RECEIVERS];
@@ -90,9 +91,6 @@ again:
         goto again
     :: else -> unlock_senders()
     fi;
-#ifndef MUTANT_COUNTS_ITSELF_AFTER_LOOKING
-    sleepers++;
-#endif
 #ifndef MUTANT_READS_THE_FUTEX_AFTER_LOOKING
     seen = roomFutex;
 #endif
@@ -105,9 +103,6 @@ again:
     say_when();
 #endif
     unlock_senders();
-#ifdef MUTANT_COUNTS_ITSELF_AFTER_LOOKING
-    sleepers++;
-#endif
 #ifdef MUTANT_READS_THE_FUTEX_AFTER_LOOKING
     seen = roomFutex;
 #endif
@@ -122,7 +117,6 @@ endAsleep:
     :: else
     fi;
 awake:
-    sleepers--;
     goto again;
 done:
     skip
@@ -130,38 +124,32 @@ done:
 
 /* ---- receivers ---- */
 
-inline wake_all() {
+inline wake_all(r) {
+    fence(r);
+#ifndef MUTANT_MOVES_ON_AFTER_CHANGING_THE_FUTEX
+    wakeAt = taking + FAR;
+#endif
 #ifndef MUTANT_WAKES_WITHOUT_CHANGING_THE_FUTEX
     roomFutex++;
+#endif
+#ifdef MUTANT_MOVES_ON_AFTER_CHANGING_THE_FUTEX
+    wakeAt = taking + FAR;
 #endif
     atomic { parked[0] = 0; parked[1] = 0 }
 }
 
 inline look(r) {
+    mine = (takenWaits[r] -> taking : taken);
     if
-    :: sleepers > 0 ->
-        was = wakeAt;
-        if
-        :: taking >= was ->
-            fence(r);
-            atomic {
-                if
-                :: wakeAt == was -> wakeAt = taking + NEVER; mayWake = 1
-                :: else
-                fi
-            };
-            if :: mayWake -> mayWake = 0; wake_all() :: else fi
-        :: else
-        fi;
-        was = 0
+    :: mine >= wakeAt -> wake_all(r)
     :: else
-    fi
+    fi;
+    mine = 0
 }
 
 active [RECEIVERS] proctype Receiver() {
-    byte me;
-    short was;
-    bit found, mayWake;
+    byte me, mine;
+    bit found;
 
     me = _pid - RECEIVERS - SENDERS;
 end:

@@ -23,9 +23,10 @@ struct QueuedMessage: BitwiseCopyable {
 /// empty swaps the two. So both sides meet only at the swap, and a steady flow allocates nothing.
 ///
 /// A full queue: `taken` counts what receivers have taken out; senders read it only when the queue seems full. A sender that finds no room
-/// registers in `sleepers`, sets `wakeAt` to the value of `taken` from which on waking pays, checks once more, and sleeps on `roomFutex`. A
-/// receiver first advances `taken` and then reads `sleepers`. One of the two always sees the other: the sender executes a fence between its
-/// two steps, and the receiver executes one when it takes the last entry of its list (before that, it is going to check again soon).
+/// sets `wakeAt` to the value of `taken` from which on waking pays, checks once more, and sleeps on `roomFutex`. A receiver first advances
+/// `taken` and then reads `wakeAt`. One of the two always sees the other: the sender executes a fence between its two steps, and the
+/// receiver executes one when it takes the last entry of its list (before that, it is going to check again soon). A thread that wakes the
+/// senders moves `wakeAt` far ahead before it changes `roomFutex`, so a sender whose `wakeAt` is overwritten does not fall asleep.
 /// `Tests/model/room.pml` checks this, and that no step can be left out.
 ///
 /// Waking a thread costs as much as dozens of messages, so senders are woken when there is room for some hundred. A receiver may stop
@@ -63,10 +64,8 @@ struct PortQueue: ~Copyable {
 
     /// How many messages were ever taken out, modulo 2³². Written under `receivers`; any thread may read it.
     fileprivate let taken = Atomic<UInt32>(0)
-    /// How many senders sleep, or are about to. Any thread.
-    fileprivate let sleepers = Atomic<UInt32>(0)
-    /// The value of `taken` from which on there is enough room to wake senders. Any thread.
-    fileprivate let wakeAt = Atomic<UInt32>(0)
+    /// The value of `taken` from which on there is enough room to wake senders; far ahead unless one may be asleep. Any thread.
+    fileprivate let wakeAt = Atomic<UInt32>(1 << 30)
     /// What senders sleep on. Changes whenever there may be enough room. Any thread.
     fileprivate let roomFutex = Atomic<UInt32>(0)
     private let paddingBehind = CacheLine()
@@ -128,22 +127,21 @@ extension PortQueuePointer {
         return body()
     }
 
-    /// Waits while the queue is full. Returns true if there may be room now, false if there is none and `deadline` has passed. Any thread;
-    /// call without a lock of the port held.
+    /// Waits while the queue is full. Returns true if there may be room now, false if `deadline` has passed. Any thread; call without a lock
+    /// of the port held.
     func waitForRoom(until deadline: Instant) -> Bool {
         let now = Clock.now
-        if now < deadline && spinForRoom() { return true }
-        _ = pointee.sleepers.wrappingAdd(1, ordering: .sequentiallyConsistent)
-        defer { _ = pointee.sleepers.wrappingSubtract(1, ordering: .sequentiallyConsistent) }
+        if now >= deadline { return false }
+        if spinForRoom() { return true }
         let seen = pointee.roomFutex.load(ordering: .sequentiallyConsistent)
         let isFull = lockedSenders { () -> Bool in
             pointee.wakeAt.store(
                 pointee.sent &- pointee.capacity &+ PortQueue.wakeThreshold(pointee.capacity), ordering: .sequentiallyConsistent)
             return pointee.isOpen && pointee.sent &- pointee.taken.load(ordering: .sequentiallyConsistent) >= pointee.capacity
         }
-        if !isFull { return true }
-        if now >= deadline { return false }
-        _ = Futex.wait(pointee.roomFutex, while: seen, until: Swift.min(deadline, now.advanced(by: PortQueue.pollInterval)))
+        if isFull {
+            _ = Futex.wait(pointee.roomFutex, while: seen, until: Swift.min(deadline, now.advanced(by: PortQueue.pollInterval)))
+        }
         return true
     }
 
@@ -186,7 +184,7 @@ extension PortQueuePointer {
             }
         }
         pointee.receivers.unlock()
-        wakeSenders()
+        if Int32(bitPattern: pointee.taken.load(ordering: .relaxed) &- pointee.wakeAt.load(ordering: .relaxed)) >= 0 { wakeAllSenders() }
         return queued
     }
 
@@ -210,23 +208,10 @@ extension PortQueuePointer {
         unlockSenders()
     }
 
-    /// Wakes sleeping senders if there is enough room. Call without a lock held. One load, and a system call only if a sender sleeps and
-    /// waking it pays.
-    private func wakeSenders() {
-        if pointee.sleepers.load(ordering: .relaxed) == 0 { return }
-        let taken = pointee.taken.load(ordering: .relaxed)
-        let wakeAt = pointee.wakeAt.load(ordering: .sequentiallyConsistent)
-        // With `wakeAt` moved far away, no other receiver wakes the senders again while they are waking up.
-        if Int32(bitPattern: taken &- wakeAt) >= 0
-            && pointee.wakeAt.compareExchange(expected: wakeAt, desired: taken &+ 1 << 30, ordering: .sequentiallyConsistent).exchanged
-        {
-            wakeAllSenders()
-        }
-    }
-
-    /// Wakes all sleeping senders, which then check for room.
+    /// Wakes all sleeping senders, which then check for room. One system call. Any thread; call without a lock of the queue held.
     @inline(never)
     private func wakeAllSenders() {
+        pointee.wakeAt.store(pointee.taken.load(ordering: .relaxed) &+ 1 << 30, ordering: .sequentiallyConsistent)
         _ = pointee.roomFutex.wrappingAdd(1, ordering: .sequentiallyConsistent)
         Futex.wake(pointee.roomFutex, count: .max)
     }
@@ -238,7 +223,7 @@ extension PortQueuePointer {
         pointee.isOpen = false
         pointee.isOpenToReceivers = false
         unlockBoth()
-        if pointee.sleepers.load(ordering: .relaxed) != 0 { wakeAllSenders() }
+        wakeAllSenders()
     }
 
     /// How many messages wait in the queue. Any thread.

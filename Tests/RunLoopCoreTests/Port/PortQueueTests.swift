@@ -51,8 +51,6 @@ import Testing
                 queue.setCapacity(UInt32(capacity))
             default:
                 if Int(queue.count) != model.count { return "count \(queue.count), not \(model.count), at \(step)" }
-                let hasRoom = queue.waitForRoom(until: .distantPast)
-                if hasRoom != (model.count < capacity) { return "room: \(hasRoom) at \(step)" }
             }
         }
         queue.close()
