@@ -43,7 +43,7 @@ extension ConnectionPointer {
         if frame.id == 0, let result = sendByRing(frame.messageID, data, until: deadline) { return result }
         var ticket: UInt32?
         while true {
-            switch send(request: frame, data, &ticket) {
+            switch send(frame, data, &ticket) {
             case .done:
                 // If a reply is wanted, the loop sends the rest. A one-way sender waits until all is sent.
                 guard let ticket, frame.id == 0 else { return .success }
@@ -77,42 +77,33 @@ extension ConnectionPointer {
     /// is closed, and closes it if out of memory. Any thread; call without the mutex held. May call user code if it closes the connection.
     @inline(never)
     func send(_ frame: Frame, _ data: DataPointer?) {
-        var outgoing = OutgoingFrame(frame, data)
-        let outcome = locked { () -> PacketSocket.Sent in
-            let sent = sendUnlessQueuedLocked(&outgoing)
-            if sent == .full && !enqueueLocked(outgoing) { return .failed }
-            return sent
-        }
+        var ticket: UInt32?
         // If the peer is gone, the loop notices that after it has read what the peer sent before.
-        if outcome == .full { updateInterest() } else if outcome == .failed { close() }
+        if send(frame, data, &ticket) == .failed { close() }
     }
 
-    /// Client: sends a request, or as much of it as there is room for; the rest is then queued, and `ticket` is set. Returns `full` if
-    /// nothing was sent. Any thread; call without the mutex held.
-    func send(request frame: Frame, _ data: DataPointer?, _ ticket: inout UInt32?) -> PacketSocket.Sent {
+    /// Sends a frame, or as much of it as there is room for; the rest is then queued, and `ticket` is set. If nothing was sent, a client
+    /// queues nothing and gets `full`. Any thread; call without the mutex held.
+    @inline(__always)
+    private func send(_ frame: Frame, _ data: DataPointer?, _ ticket: inout UInt32?) -> PacketSocket.Sent {
+        let isClient = pointee.role == .client
         var outgoing = OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in
-            if outgoing.frame.payloadLocation == .pieces && !pointee.sendQueue.reserve() { return .failed }
-            let sent = sendUnlessQueuedLocked(&outgoing)
-            if sent == .done || sent == .gone || !outgoing.isUnderWay { return sent }
-            if sent == .failed || !enqueueLocked(outgoing) {
-                abandonLocked()
-                return .failed
+            if !pointee.isOpen { return .gone }
+            // For the rest, or for the notice that it will not follow.
+            if isClient && outgoing.frame.payloadLocation == .pieces && !pointee.sendQueue.reserve() { return .failed }
+            var budget = PortLimits.bytesPerTurn
+            let sent = pointee.sendQueue.isEmpty ? sendLocked(&outgoing, &budget) : .full
+            if sent == .done || sent == .gone || isClient && !outgoing.isUnderWay { return sent }
+            if sent == .full && enqueueLocked(outgoing) {
+                ticket = pointee.sendQueue.ticket
+                return .done
             }
-            ticket = pointee.sendQueue.ticket
-            return .done
+            if isClient { abandonLocked() }
+            return .failed
         }
         if ticket != nil || outcome == .failed { updateInterest() }
         return outcome
-    }
-
-    /// Sends a frame, or as much of it as there is room for. Sends nothing, and returns `gone` or `full`, if the connection is closed or
-    /// other frames are queued. The caller holds the mutex.
-    private func sendUnlessQueuedLocked(_ outgoing: inout OutgoingFrame) -> PacketSocket.Sent {
-        if !pointee.isOpen { return .gone }
-        if !pointee.sendQueue.isEmpty { return .full }
-        var budget = PortLimits.bytesPerTurn
-        return sendLocked(&outgoing, &budget)
     }
 
     /// Sends a frame, and as many pieces of its payload as there is room for, but little more than `budget` bytes. Returns `full` if that is
