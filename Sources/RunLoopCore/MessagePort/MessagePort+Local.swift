@@ -20,31 +20,21 @@ extension MessagePortPointer {
         return port
     }
 
-    /// Closes the connections for which `condition` holds. Any thread; call without a lock held. Calls user code.
-    func closeConnections(where condition: (ConnectionPointer) -> Bool) {
-        walkConnections { if condition($0) { $0.close() } }
-    }
-
     // MARK: connections
 
-    /// Calls `body` for each connection in the port's list, open or closed, with a reference during the call. Any thread; call without the
-    /// mutex held.
+    /// Calls `body` for each connection in the port's list, open or closed, with a reference during the call. Skips connections that are
+    /// being freed. Any thread; call without the mutex held.
     @inline(never)
     func walkConnections(_ body: (ConnectionPointer) -> Void) {
         var last: ConnectionPointer?
-        while let next = locked({ connection(after: last) }) {
+        while let next = locked({
+            (last.map { $0.pointee.following } ?? pointee.connections)?.first { $0.pointee.references.countUpUnlessZero() }
+        }) {
             last?.release()
             last = next
             body(next)
         }
         last?.release()
-    }
-
-    /// The connection after `last`, or the first one if `last` is nil, with a reference for the caller; nil if there is none. Skips
-    /// connections that are being freed. The caller holds the mutex.
-    private func connection(after last: ConnectionPointer?) -> ConnectionPointer? {
-        let next = last.map { $0.pointee.following } ?? pointee.connections
-        return next?.first { $0.pointee.references.countUpUnlessZero() }
     }
 
     // MARK: requests
@@ -56,7 +46,7 @@ extension MessagePortPointer {
         let loop = RunLoopPointer(threadContext)
         if pointee.mustFollow.load(ordering: .relaxed) != 0 {
             pointee.mustFollow.store(0, ordering: .relaxed)
-            follow(in: nil)
+            walkConnections { watch($0) }
         }
         var count = 0
         while let queued = queue.takeNext(portSource, inStream: count > 1) {
@@ -127,13 +117,9 @@ private func abandonRequest(_ port: UnsafeMutableRawPointer, _ request: UnsafeMu
 // mode.
 
 extension MessagePortPointer {
-    /// Makes the sources of all connections be where the port's source is, in one loop or in all. Two threads that add and remove the port's
-    /// source may be here at the same time: for each connection, the last one to check where the port's source is decides. Any thread; call
-    /// without a lock held.
-    func follow(in loop: RunLoopPointer?) { walkConnections { watch($0, in: loop) } }
-
-    /// Makes the source of a connection be in the modes that the port's source is in, in one loop or in all. If there is no memory for that,
-    /// signals the port's source, which tries again. Any thread; call without the lock of a port, connection or loop held.
+    /// Makes the source of a connection be in the modes that the port's source is in, in one loop or in all. Two threads that add and remove
+    /// the port's source may be here at the same time: the last one to check where that source is decides. If out of memory, signals the
+    /// port's source, which tries again. Any thread; call without the lock of a port, connection or loop held.
     func watch(_ connection: ConnectionPointer, in loop: RunLoopPointer? = nil) {
         var isComplete = true
         queue.pointee.attachmentsMutex.lock()

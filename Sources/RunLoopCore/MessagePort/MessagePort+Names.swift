@@ -49,7 +49,7 @@ extension MessagePortPointer {
         }
         if let oldName {
             NameServer.release(oldName, oldLock)
-            closeConnections { $0.pointee.role == .listener && $0 != connection }
+            walkConnections { if $0.pointee.role == .listener && $0 != connection { $0.close() } }
             oldName.release()
         }
         watch(connection)
@@ -73,7 +73,9 @@ extension MessagePortPointer {
             }
             return true
         }
-        closeConnections { connection in connection.pointee.role == .server && locked { !accepts(connection.pointee.credentials) } }
+        walkConnections { connection in
+            if connection.pointee.role == .server && locked({ !accepts(connection.pointee.credentials) }) { connection.close() }
+        }
         return isDone
     }
 

@@ -60,8 +60,8 @@ struct MessagePortStorage: PortObject, Locked, ~Copyable {
                 close: { MessagePortPointer($0).close() },
                 destroy: { MessagePortPointer($0).destroy() },
                 follow: { info, loop, _ in
-                    let port = PortSourcePointer(info).pointee.port
-                    MessagePortPointer(port).follow(in: loop.map { Handle.storage(UnsafeRawPointer($0)) })
+                    let port = MessagePortPointer(PortSourcePointer(info).pointee.port)
+                    port.walkConnections { port.watch($0, in: loop.map { Handle.storage(UnsafeRawPointer($0)) }) }
                 },
                 fork: { MessagePortPointer($0).fork($1) }))
     }
@@ -86,11 +86,11 @@ extension MessagePortPointer {
         }
         releaseName()
         // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.
-        closeConnections { connection in connection.pointee.role == .inProcess }
+        walkConnections { if $0.pointee.role == .inProcess { $0.close() } }
         while let queued = queue.takeNext(nil) { _ = RequestPointer(queued.content).release() }
         queue.invalidateSource()
         // Last, when no loop watches the sockets, so that shutting them down wakes none.
-        closeConnections { _ in true }
+        walkConnections { $0.close() }
     }
 
     /// Whether a process may be at the other end of a connection. The caller holds the mutex.
