@@ -1,6 +1,6 @@
 /* Checks processes that send each other large one-way requests at the same time, from the threads that also receive. Neither
  * waits for the other, since a thread that waits for room continues to receive. Nothing is delivered before the loop runs. */
-#include "message-port.h"
+#include "message-port-frames.h"
 
 #define OTHER RLSTR("com.example.other")
 enum { MEGABYTE = 1 << 20, ROUNDS = 8, SMALL_ONES = 20, MORE_THAN_AHEAD = 20 * MEGABYTE };
@@ -170,6 +170,49 @@ START_TEST(requests_received_ahead_are_limited)
 }
 END_TEST
 
+/* ---- packets that violate the protocol ---- */
+
+static int calls;
+
+static RLDataRef count_call(UNUSED RLMessagePortRef port, UNUSED int32_t id, UNUSED RLDataRef data, UNUSED void *info)
+{
+    require(may_deliver);
+    calls++;
+    return NULL;
+}
+
+/* The client is disconnected when the loop runs: what it has sent before is delivered, and what it has sent afterwards is not. */
+START_TEST(a_client_that_violates_the_protocol_is_disconnected_by_the_loop)
+{
+    int ready;
+    char byte;
+    struct server server;
+    struct head head = {.magic = MAGIC, .kind = REQUEST, .location = INLINE};
+    pid_t silent = start_server_process(serve_nothing, &ready);
+    RLMessagePortRef remote = RLMessagePortCreateRemote(NULL, OTHER);
+    ck_assert_ptr_nonnull(remote);
+    serve(&server, NAME, count_call, NULL);
+    int fd = plain_socket_to("test");
+    send_hello(fd);
+    for (int number = 0; number < 3; number++) {
+        head.kind = number == 1 ? REPLY : REQUEST;
+        throw_packet(fd, &head, sizeof head, NULL, 0);
+    }
+    ck_assert_int_eq(send_one(remote, 0, 4 * MEGABYTE, 0.1), kRLMessagePortSendTimeout);
+    ck_assert_int_eq(take_diagnostics(), 0);
+    may_deliver = true;
+    while (recv(fd, &byte, 1, MSG_DONTWAIT) != 0)
+        RLRunLoopRunInMode(MODE, 0.01, true);
+    ck_assert_int_eq(calls, 1);
+    ck_assert_int_eq(take_diagnostics(), 1);
+    close(fd);
+    end_server(&server);
+    RLRelease(remote);
+    end_process(silent, SIGKILL);
+    close(ready);
+}
+END_TEST
+
 /* ---- two loops ---- */
 
 enum { IN_ORDER = SCALED(100000), SIZE_IN_ORDER = 3000 };
@@ -235,6 +278,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, two_processes_may_send_each_other_large_requests_at_once, 0,
                         sizeof plans / sizeof *plans);
     tcase_add_loop_test(tcase, requests_received_ahead_are_limited, 0, 3);
+    tcase_add_test(tcase, a_client_that_violates_the_protocol_is_disconnected_by_the_loop);
     tcase_add_test(tcase, a_second_loop_serves_while_the_first_receives_ahead);
     return suite;
 }

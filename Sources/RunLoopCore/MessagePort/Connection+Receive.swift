@@ -6,12 +6,11 @@ import Synchronization
 
 /// A packet, or an entry of the ring, that a connection has received.
 struct ReceivedPacket: BitwiseCopyable {
-    /// Means nothing until something was received.
+    /// Initially of a kind that no server receives: in `ReceivedAhead`, that stands for a packet that violates the protocol, after which
+    /// nothing is received.
     var frame = Frame(kind: .dropped)
     /// The payload, with a reference for the receiver; nil also if there was no memory for it.
     var data: DataPointer?
-    /// Only in `ReceivedAhead`: this stands for a packet that violates the protocol, after which nothing is received.
-    var isViolation = false
 
     /// How many bytes of memory the payload takes.
     var length: Int { data?.pointee.capacity ?? 0 }
@@ -98,7 +97,7 @@ extension ConnectionPointer {
     /// a request was complete. Loop thread only; calls user code.
     @inline(__always)
     private func receiveRequest(_ reception: inout Reception) -> Bool {
-        let progress = (has(.hasAhead) ? takeAhead(&reception) : nil) ?? receive(&reception)
+        let progress = has(.hasAhead) && takeAhead(&reception) ? .complete : receive(&reception)
         if progress != .complete { return handleIncomplete(progress) }
         let packet = reception.packet
         if packet.frame.kind == .hello {
@@ -108,7 +107,7 @@ extension ConnectionPointer {
             if !isOwnName { close() }
             return false
         }
-        if packet.frame.kind != .request { return false }
+        if packet.frame.kind != .request { return handleIncomplete(.violation) }
         guard let data = packet.data, let request = RequestPointer.make(packet.frame, data, from: self) else {
             packet.data?.release()
             // No memory. A client that waits is notified that there will be no reply; a one-way request must not be lost silently.

@@ -28,7 +28,7 @@ struct ReceivedAhead: ~Copyable {
         // others.
         let isFull = bytes >= PortLimits.bytesAhead || bytes > 0 && Self.allBytes.load(ordering: .relaxed) >= PortLimits.allBytesAhead
         if isFull && !isUnderWay || !packets.reserve(packets.count + 1) { return false }
-        return isEmpty || !packets[packets.count - 1].isViolation
+        return isEmpty || packets[packets.count - 1].frame.kind != .dropped
     }
 
     /// Adds a packet, for which `hasRoom` has made room.
@@ -71,13 +71,13 @@ extension ConnectionPointer {
     func keepAheadLocked(_ progress: Progress, _ packet: ReceivedPacket) {
         // The loop will notice the end of the connection itself.
         if progress != .complete && progress != .violation { return }
-        pointee.ahead.append(progress == .complete ? packet : ReceivedPacket(isViolation: true))
+        pointee.ahead.append(progress == .complete ? packet : ReceivedPacket())
         set(.hasAhead, to: .hasAhead)
     }
 
-    /// Takes the oldest packet that was received ahead, and its bytes from the budget. Returns nil if there is none, if a reply to the
+    /// Takes the oldest packet that was received ahead, and its bytes from the budget. Returns false if there is none, if a reply to the
     /// client is queued, or if the client has too many unanswered requests. Any thread; call without the mutex held.
-    func takeAhead(_ reception: inout Reception) -> Progress? {
+    func takeAhead(_ reception: inout Reception) -> Bool {
         let taken = locked { () -> ReceivedPacket? in
             if has(.isFull) || !pointee.sendQueue.isEmpty { return nil }
             let first = pointee.ahead.takeFirst()
@@ -85,10 +85,10 @@ extension ConnectionPointer {
             return first
         }
         if !has(.hasAhead) { updateInterest() }
-        guard let taken else { return nil }
+        guard let taken else { return false }
         reception.packet = taken
         reception.budget -= taken.length
-        return taken.isViolation ? .violation : .complete
+        return true
     }
 
     /// Receives what the client has sent, as far as the limits allow, for the loop to deliver; a listener accepts one client instead. Any
