@@ -168,10 +168,10 @@ extension PendingRequestPointer {
         return isAdded
     }
 
-    /// The callback of the timer: ends the request without a reply unless it is completed already, and calls its callback unless the
-    /// request is still being sent.
+    /// The callback of the timer: ends the request without a reply, with the result that it has from the beginning, unless it is completed
+    /// already; and calls its callback unless the request is still being sent.
     func timeOut() {
-        pointee.port.locked { if !isCompleted { complete(with: .receiveTimeout) } }
+        _ = withdraw()
         callBack()
     }
 
