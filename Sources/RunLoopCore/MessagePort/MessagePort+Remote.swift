@@ -40,9 +40,8 @@ extension MessagePortPointer {
             if !base.isValid { closeConnection() }
             return true
         }
-        var head = Frame(kind: .hello, payloadLocation: .inline, length: name.count).head
-        let sent = PacketSocket.send(fd, &head, Frame.headSize, name.pointee.bytes, name.count, passing: -1)
-        if sent == .done { return true }
+        let hello = Frame(kind: .hello, payloadLocation: .inline, length: name.count)
+        if connection.locked({ connection.sendPacketLocked(hello, name.pointee.bytes) }) == .done { return true }
         closeConnection()
         return false
     }
