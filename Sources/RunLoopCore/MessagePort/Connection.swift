@@ -156,8 +156,6 @@ extension Connection {
     struct Conditions: OptionSet, BitwiseCopyable {
         let rawValue: UInt16
 
-        init(rawValue: UInt16) { self.rawValue = rawValue }
-
         /// There are frames in `sendQueue`.
         static let hasBacklog = Conditions(rawValue: 1)
         /// Server: too many requests of the client, or too many bytes of its peer's, were taken over and not answered, so nothing more is read.
