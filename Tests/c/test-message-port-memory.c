@@ -3,7 +3,7 @@
 
 /* ---- several loops serve the port ---- */
 
-enum { LOOPS = 9, SENDERS = 3, ENOUGH = 4000 };
+enum { LOOPS = 9, SENDERS = 3, ENOUGH = 4000, FEW = 2, ROUNDS = 40, AT_ONCE = 60 };
 
 static atomic_bool is_over;
 
@@ -44,21 +44,83 @@ static void hold_and_send(void)
         }
 }
 
+/* Each connection sends a few payloads, one that has to wait, the notice that it will not follow, and a request with a reply. */
+static int send_one_after_the_other(void)
+{
+    struct payload payload = payload_of(INLINE_LIMIT + 1);
+    struct head abandoned = {.magic = MAGIC, .kind = ABANDONED, .deadline = ~0ull}, asking = request(0, INLINE);
+    payload.id = 0;
+    for (int count = 0; count < FEW; count++, payload.has_begun = false, payload.sent = 0)
+        push_up_to(&payload, payload.length);
+    payload.length = 1200000000;
+    push_up_to(&payload, 1000);
+    throw_packet(payload.fd, &abandoned, sizeof abandoned, NULL, 0);
+    throw_packet(payload.fd, &asking, sizeof asking, NULL, 0);
+    return payload.fd;
+}
+
+static void send_rounds(void)
+{
+    for (int round = 0; round < SCALED(ROUNDS); round++) {
+        struct pollfd replies[AT_ONCE];
+        struct payload exempt = payload_of(1500000000);
+        push_up_to(&exempt, MEGABYTE);
+        for (int index = 0; index < AT_ONCE; index++)
+            replies[index] = (struct pollfd){send_one_after_the_other(), POLLIN, 0};
+        push_up_to(&exempt, 3 * MEGABYTE);
+        close(exempt.fd);
+        for (int index = 0; index < AT_ONCE; index++) {
+            child_assert(poll(&replies[index], 1, 20000) == 1);
+            close(replies[index].fd);
+        }
+    }
+    _exit(0);
+}
+
+static void start_loops(pthread_t *threads)
+{
+    for (int index = 0; index < LOOPS - 1; index++)
+        threads[index] = start_thread(serve_too, NULL);
+}
+
+static void end_loops(pthread_t *threads)
+{
+    is_over = true;
+    for (int index = 0; index < LOOPS - 1; index++)
+        join_thread(threads[index]);
+}
+
+/* A loop that is late to release the memory of a payload leaves the next one alone, which another loop receives meanwhile. */
+START_TEST(several_loops_receive_payloads_one_after_the_other)
+{
+    pthread_t threads[LOOPS - 1];
+    int status = -1;
+    begin_with_peer(0, echo);
+    start_loops(threads);
+    pid_t child = fork_child();
+    if (child == 0)
+        send_rounds();
+    while (waitpid(child, &status, WNOHANG) == 0)
+        RLRunLoopRunInMode(MODE, 0.05, false);
+    ck_assert_int_eq(status, 0);
+    end_loops(threads);
+    ck_assert_int_eq(take_diagnostics(), 0);
+    finish();
+}
+END_TEST
+
 START_TEST(several_loops_leave_none_waiting)
 {
     pthread_t threads[LOOPS - 1];
     begin_with_peer(0, count_call);
-    for (int index = 0; index < LOOPS - 1; index++)
-        threads[index] = start_thread(serve_too, NULL);
+    start_loops(threads);
     pid_t child = fork_child();
     if (child == 0)
         hold_and_send();
     while (calls < SCALED(ENOUGH))
         RLRunLoopRunInMode(MODE, 0.05, false);
-    is_over = true;
     end_process(child, SIGKILL);
-    for (int index = 0; index < LOOPS - 1; index++)
-        join_thread(threads[index]);
+    end_loops(threads);
     ck_assert_int_eq(take_diagnostics(), 0);
     finish();
 }
@@ -132,6 +194,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-memory");
     TCase *tcase = add_case(suite, "memory", 60);
     tcase_add_test(tcase, several_loops_leave_none_waiting);
+    tcase_add_test(tcase, several_loops_receive_payloads_one_after_the_other);
     tcase_add_test(tcase, a_small_payload_does_not_wait_for_a_large_one);
     tcase_add_loop_test(tcase, earlier_requests_do_not_wait, 0, 2);
     return suite;

@@ -1,27 +1,27 @@
 /* Connections of one peer whose large payloads share memory: none waits forever. Code: Sources/RunLoopCore/MessagePort/Connection+Limits.swift
- * (`reserveMemory`, `releaseMemory`), Connection+Receive.swift (`receive`, `takeNext`).
+ * (`updateReservation`, `Peer`), Connection+Receive.swift (`receive`, `takeNext`).
  *
  * model step                code step                                                                                     guarded by
  * ------------------------  --------------------------------------------------------------------------------------------  --------------------------
+ * receive: unreserved       isReservedLocked is false, so takeNext() takes nothing                                        connection
  * receive: begins           noteReceived(): incoming.begin()                                                              connection
- * receive: needs            has(.hasMemory) is false, so takeNext() returns needsMemory                                   connection
  * receive: got++            the piece is received; the last one ends the payload (`finish`)                               connection
- * receive: ended            has(.hasMemory) and not isUnderWay, then releaseMemory()                                      connection, then nothing
- * reserve_for               Peer.reserve(for:): within the limit, or exempt                                               port
- * reserve: append           waiting.append(), waitsForMemory                                                              port
- * release                   Peer.releaseReserved(by:)                                                                     port
- * release: first            takeFirstWaiting()                                                                            port
+ * update                    updateReservation(), if isReservedLocked is false afterwards                                  port, then connection
+ * update: reserve_for       Peer.reserve(for:): within the limit, or exempt                                               port
+ * update: append            waiting.append(), waitsForMemory                                                              port
+ * update: end, first        Peer.endReservation(of:), which calls takeFirstWaiting()                                      port
+ * watch                     updateInterest(): the loops watch the socket for packets unless the connection waits           (lock of a loop)
  *
  * The argument. A connection is added to the list under the mutex under which it has found too little memory, and it has found the exemption
  * taken. So while any connection waits, there is an exempt one, which waits for nothing, and looks at the list when its payload ends. Each of
  * those that have reserved memory waits for nothing either. So it is enough to look at the first connection of the list.
  *
- * A thread clears `hasMemory` after it has received the end of a payload. Meanwhile another thread may have received the beginning of the next one,
- * and even pieces of it. That payload reserves memory later, or waits in its middle.
+ * Several threads may receive from a connection one after the other. None receives anything while `hasMemory` differs from whether a payload is
+ * under way. So all pieces have been reserved, and a thread that is late with `update` finds that there is nothing to do.
  *
- * Two connections have payloads of one piece, two of two pieces, each of which takes one unit of memory. All packets are in the sockets. Two
+ * Payloads have one or two pieces, each of which takes one unit of memory. All packets are in the sockets. Two
  * threads serve all connections, each with one step after another in any order. Property. When no step is possible, all payloads have been
- * received, and nothing is reserved. What is reserved never exceeds the limit.
+ * received, and nothing is reserved. What is reserved never exceeds the limit, and no piece is received that is not reserved.
  */
 #define CONNECTIONS 4
 #ifndef LIMIT
@@ -34,15 +34,18 @@
 #define OF_THE_LAST PAYLOADS
 #endif
 #define NONE 9
-#define PIECES(c) (1 + (c) / 2)
+/* The payload under way. */
+#define PIECES(c) (1 + ((c) / 2 + left[c]) % 2)
 
 byte left[CONNECTIONS], got[CONNECTIONS], reserved[CONNECTIONS];
-bit isUnderWay[CONNECTIONS], hasMemory[CONNECTIONS], waits[CONNECTIONS], mutex[CONNECTIONS];
+bit isUnderWay[CONNECTIONS], hasMemory[CONNECTIONS], waits[CONNECTIONS], isIgnored[CONNECTIONS], mutex[CONNECTIONS];
 bit portMutex;
 byte exempt = NONE, total;
 byte list[CONNECTIONS], listed;
 
 inline lock(m) { atomic { !m -> m = 1 } }
+
+#define IS_RESERVED(c) (hasMemory[c] == isUnderWay[c])
 
 /* Under the port's mutex. */
 inline reserve_for(c, isThere) {
@@ -57,65 +60,69 @@ inline reserve_for(c, isThere) {
     if :: isThere -> waits[c] = 0; hasMemory[c] = 1 :: else fi
 }
 
-inline reserve(c) {
+/* Under the port's mutex. Sets `next` to NONE if no connection continues. */
+inline take_first(next) {
+    atomic {
+        next = NONE;
+        isThere = 0;
+#ifndef MUTANT_RELEASES_SILENTLY
+        if :: listed > 0 -> first = list[0]; reserve_for(first, isThere) :: else fi;
+#endif
+        if
+        :: isThere ->
+            next = first;
+            listed--;
+            i = 0;
+            do :: i < listed -> list[i] = list[i + 1]; i++ :: else -> break od;
+            i = 0
+        :: else
+        fi;
+        first = 0
+    }
+}
+
+inline watch(c) { atomic { isIgnored[c] = waits[c] } }
+
+inline update(c) {
     lock(portMutex);
+#ifndef MUTANT_KNOWS_FROM_BEFORE
     lock(mutex[c]);
+    underWay = isUnderWay[c];
+    mutex[c] = 0;
+#endif
     if
-    :: hasMemory[c] || waits[c] || !isUnderWay[c] -> mutex[c] = 0
-    :: else ->
+    :: waits[c] || hasMemory[c] == underWay -> mustWait = waits[c]; portMutex = 0
+    :: !waits[c] && hasMemory[c] && !underWay ->
+        atomic {
+            if :: exempt == c -> exempt = NONE :: else -> total = total - reserved[c] fi;
+            reserved[c] = 0;
+            hasMemory[c] = 0
+        };
+        do
+        :: take_first(next);
+            portMutex = 0;
+            if :: next == NONE -> break :: else fi;
+            watch(next);
+            lock(portMutex)
+        od
+    :: !waits[c] && !hasMemory[c] && underWay ->
         reserved[c] = PIECES(c);
-        mutex[c] = 0;
         atomic { reserve_for(c, isThere) };
 #ifdef MUTANT_IS_ADDED_LATER
         portMutex = 0;
         lock(portMutex);
 #endif
-        atomic { if :: !isThere -> list[listed] = c; listed++; waits[c] = 1 :: else fi }
+        atomic { if :: !isThere -> list[listed] = c; listed++; waits[c] = 1; mustWait = 1 :: else fi };
+        portMutex = 0
     fi;
-    portMutex = 0
+    if :: mustWait -> watch(c) :: else fi
 }
 
-inline release(c) {
-    lock(portMutex);
-    atomic {
-        if
-        :: hasMemory[c] && exempt == c -> exempt = NONE
-        :: hasMemory[c] && exempt != c -> total = total - reserved[c]
-        :: else
-        fi;
-#ifdef MUTANT_STAYS_EXEMPT
-        if :: exempt == NONE && hasMemory[c] -> exempt = c :: else fi;
-#endif
-        reserved[c] = 0;
-        hasMemory[c] = 0
-    };
-    portMutex = 0;
-#ifndef MUTANT_RELEASES_SILENTLY
-    do
-    :: lock(portMutex);
-        atomic {
-            if :: listed > 0 -> first = list[0]; reserve_for(first, isThere) :: else -> isThere = 0 fi;
-            if
-            :: isThere ->
-                listed--;
-                i = 0;
-                do :: i < listed -> list[i] = list[i + 1]; i++ :: else -> break od;
-                i = 0
-            :: else
-            fi;
-            first = 0
-        };
-        portMutex = 0;
-        if :: !isThere -> break :: else fi
-    od
-#endif
-}
-
-#define UNREAD(c) (left[c] > 0 && !waits[c])
+#define UNREAD(c) (left[c] > 0 && !isIgnored[c])
 
 active [2] proctype Loop() {
-    byte c, first, i;
-    bit isThere, needs, ended;
+    byte c, first, i, next = NONE;
+    bit isThere, needs, underWay, mustWait;
 
 end:
     do
@@ -128,20 +135,29 @@ receive:
     lock(mutex[c]);
     atomic {
         if
-        :: left[c] == 0
-        :: left[c] > 0 && !isUnderWay[c] -> isUnderWay[c] = 1
-        :: left[c] > 0 && isUnderWay[c] && !hasMemory[c] -> needs = 1
-        :: left[c] > 0 && isUnderWay[c] && hasMemory[c] ->
+#ifndef MUTANT_RECEIVES_UNRESERVED
+        :: !IS_RESERVED(c)
+#endif
+        :: IS_RESERVED(c) && left[c] == 0
+        :: IS_RESERVED(c) && left[c] > 0 && !isUnderWay[c] -> isUnderWay[c] = 1
+#ifdef MUTANT_RECEIVES_UNRESERVED
+        :: !IS_RESERVED(c) && left[c] > 0 && !isUnderWay[c] -> isUnderWay[c] = 1
+        :: !IS_RESERVED(c) && (left[c] == 0 || isUnderWay[c])
+#endif
+        :: IS_RESERVED(c) && left[c] > 0 && isUnderWay[c] ->
+            assert(reserved[c] == PIECES(c));
             got[c]++;
             if :: got[c] == PIECES(c) -> got[c] = 0; isUnderWay[c] = 0; left[c]-- :: else fi
         fi;
-        ended = hasMemory[c] && !isUnderWay[c];
+        needs = !IS_RESERVED(c);
+#ifdef MUTANT_KNOWS_FROM_BEFORE
+        underWay = isUnderWay[c];
+#endif
         assert(total <= LIMIT)
     };
     mutex[c] = 0;
-    if :: ended -> release(c) :: else fi;
-    if :: needs -> reserve(c) :: else fi;
-    atomic { c = 0; isThere = 0; needs = 0; ended = 0; goto end }
+    if :: needs -> update(c) :: else fi;
+    atomic { c = 0; isThere = 0; needs = 0; underWay = 0; mustWait = 0; goto end }
 }
 
 init { atomic { left[0] = PAYLOADS; left[1] = PAYLOADS; left[2] = PAYLOADS; left[3] = OF_THE_LAST } }

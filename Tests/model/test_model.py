@@ -218,7 +218,8 @@ MUTANTS = [
     # the memory that payloads share
     ("RELEASES_SILENTLY", "memory.pml", (), ASSERTION),
     ("IS_ADDED_LATER", "memory.pml", (), ASSERTION),
-    ("STAYS_EXEMPT", "memory.pml", (), ASSERTION),
+    ("KNOWS_FROM_BEFORE", "memory.pml", ("PAYLOADS=2",), ASSERTION),
+    ("RECEIVES_UNRESERVED", "memory.pml", ("PAYLOADS=2",), ASSERTION),
     # signalling a source that moves between loops
     ("BITS_BEFORE_THE_FLAG", "registration.pml", (), ASSERTION),
     ("PUBLISHES_WITHOUT_A_LOOK", "registration.pml", (), ASSERTION),

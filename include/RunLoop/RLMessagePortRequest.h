@@ -38,8 +38,8 @@
  *  of that client are handled.
  *
  *  A local port has memory for 64 MB of incompletely received requests of each client process, and for one request
- *  more. Further ones wait, in their order, until others have been received, or their clients are gone. All processes
- *  of another user share the memory of one process.
+ *  more. Further ones wait until others have been received, or their clients are gone; they continue in their order.
+ *  All processes of another user share the memory of one process.
  *
  *  A thread that sends many small one-way requests to another process sends most of them without a system call, once
  *  the server has received some. Up to 64 of these may then be sent with success to a server that was killed while

@@ -72,22 +72,27 @@ extension ConnectionPointer {
             if has(.isFull) { set(.hasHungUp, to: .hasHungUp) }
             return pointee.incoming.noteHangUp(Sockets.readableBytes(pointee.fd) ?? .max)
         }
-        if keepsNothing || has(.waitsForMemory) { releaseMemory(isClientGone: true) }
+        if keepsNothing || has(.waitsForMemory) { endReservation(isClientGone: true) }
         updateInterest()
         callRequestInvalidations()
     }
 
     // MARK: memory for large payloads
 
-    /// Server: reserves memory for the payload that has begun. If there is not enough, makes the connection wait, unread, until there is.
-    /// Returns whether there is. Any thread; call without a lock held.
+    /// Server: makes `hasMemory` agree with whether a payload is under way, which it must do before anything is received: reserves memory for
+    /// a payload that has begun, or releases that of one that has ended. If there is not enough, makes the connection wait, unread, until
+    /// there is. Returns whether it need not wait. Any thread; call without a lock held.
     @inline(never)
-    func reserveMemory() -> Bool {
+    func updateReservation() -> Bool {
         guard let peer = pointee.peer else { return true }
-        let isReserved = pointee.port.locked { () -> Bool in
-            if has([.hasMemory, .waitsForMemory]) { return has(.hasMemory) }
-            // Another loop may have received the payload meanwhile.
-            guard let length = locked({ pointee.incoming.frame?.length }) else { return true }
+        var next: ConnectionPointer?
+        let mayContinue = pointee.port.locked { () -> Bool in
+            let length = locked { pointee.incoming.frame?.length }
+            if has(.waitsForMemory) || has(.hasMemory) == (length != nil) { return !has(.waitsForMemory) }
+            guard let length else {
+                next = peer.endReservation(of: self)
+                return true
+            }
             pointee.reservedBytes = length
             if peer.reserve(for: self) { return true }
             if peer.pointee.waiting.append(self) {
@@ -98,25 +103,26 @@ extension ConnectionPointer {
             pointee.reservedBytes = 0
             return peer.reserve(for: self)
         }
-        if !isReserved { updateInterest() }
-        return isReserved
+        if !mayContinue { updateInterest() }
+        continueReading(from: next)
+        return mayContinue
     }
 
-    /// Server: releases the memory that is reserved for a payload, and ends waiting for some. Lets the connections continue for which there is
-    /// enough now, in the order in which they began to wait. `isClientGone`: what is left of the payload needs no reservation. Any thread;
-    /// call without a lock held.
-    @inline(never)
-    func releaseMemory(isClientGone: Bool = false) {
+    /// Server: releases the memory that is reserved for a payload, and ends waiting for some. `isClientGone`: what is left of the payload needs
+    /// no reservation. Any thread; call without a lock held.
+    func endReservation(isClientGone: Bool = false) {
         guard let peer = pointee.peer else { return }
-        pointee.port.locked {
-            if has(.waitsForMemory) { peer.pointee.waiting.remove(self) }
-            if has(.hasMemory) { peer.releaseReserved(by: self) }
-            pointee.reservedBytes = 0
-            set([.waitsForMemory, .hasMemory], to: isClientGone ? .hasMemory : [])
-        }
-        while let next = pointee.port.locked({ peer.takeFirstWaiting() }) {
-            next.updateInterest()
-            next.release()
+        continueReading(from: pointee.port.locked { peer.endReservation(of: self, isClientGone: isClientGone) })
+    }
+
+    /// Reads from connections that have waited for memory, as long as there is some. `first` is a connection that has memory now, with a
+    /// reference, which this releases.
+    private func continueReading(from first: ConnectionPointer?) {
+        var next = first
+        while let connection = next {
+            connection.updateInterest()
+            connection.release()
+            next = pointee.port.locked { pointee.peer?.takeFirstWaiting() }
         }
     }
 }
@@ -193,9 +199,18 @@ extension PeerPointer {
         return true
     }
 
-    /// Undoes `reserve`. The caller holds the port's mutex.
-    fileprivate func releaseReserved(by connection: ConnectionPointer) {
-        if pointee.exempt == connection { pointee.exempt = nil } else { pointee.reservedBytes -= connection.pointee.reservedBytes }
+    /// Undoes `reserve`, or ends waiting. Returns what `takeFirstWaiting` does, so that no newer payload gets the memory, or the exemption.
+    /// The caller holds the port's mutex.
+    fileprivate func endReservation(of connection: ConnectionPointer, isClientGone: Bool = false) -> ConnectionPointer? {
+        if connection.has(.waitsForMemory) { pointee.waiting.remove(connection) }
+        if pointee.exempt == connection {
+            pointee.exempt = nil
+        } else if connection.has(.hasMemory) {
+            pointee.reservedBytes -= connection.pointee.reservedBytes
+        }
+        connection.pointee.reservedBytes = 0
+        connection.set([.waitsForMemory, .hasMemory], to: isClientGone ? .hasMemory : [])
+        return takeFirstWaiting()
     }
 
     /// Reserves memory for the connection that waits first, removes it from the list, and returns it with a reference for the caller; nil if

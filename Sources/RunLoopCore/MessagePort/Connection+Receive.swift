@@ -138,12 +138,10 @@ extension ConnectionPointer {
     enum Progress {
         /// A frame with its whole payload.
         case complete
-        /// A part of a large payload.
+        /// A part of a large payload; or nothing, because memory has to be reserved or released first.
         case part
         /// Nothing that concerns the caller of `receive`.
         case nothing
-        /// A payload needs memory before its next piece is received.
-        case needsMemory
         /// The peer has closed the connection.
         case closed
         /// The peer has violated the protocol, or descriptors that it has passed on another connection are still being closed. In the latter
@@ -160,16 +158,15 @@ extension ConnectionPointer {
             var passed: Int32 = -1
             pointee.mutex.lock()
             let progress = mayReceive(reception.isAhead) ? takeNext(buffer, &passed, &reception) : .nothing
-            let hasEnded = has(.hasMemory) && !pointee.incoming.isUnderWay
+            let isReserved = isReservedLocked
             if reception.isAhead { keepAheadLocked(progress, reception.packet) }
             pointee.mutex.unlock()
-            if hasEnded { releaseMemory() }
-            if progress == .needsMemory && reserveMemory() { continue }
+            let mayContinue = isReserved || updateReservation()
             if passed >= 0 {
                 // Either a descriptor that the peer must not send, or the file of a ring, which has been mapped.
                 if progress == .violation { PacketSocket.closeApart(passed, from: pointee.sender) } else { Descriptor.close(passed) }
             }
-            if progress != .part || reception.budget <= 0 { return progress }
+            if progress != .part || reception.budget <= 0 || !mayContinue { return progress }
             let frame = reception.packet.frame
             if pointee.role == .client && frame.payloadLocation == .pieces && !pointee.port.isAwaiting(frame.id) {
                 locked { pointee.incoming.skip(frame.id) }
@@ -180,12 +177,12 @@ extension ConnectionPointer {
     /// Takes one packet, which may be a piece, or one ring entry. The caller holds the mutex.
     @inline(__always)
     private func takeNext(_ buffer: UnsafeMutableRawPointer, _ passed: inout Int32, _ reception: inout Reception) -> Progress {
+        if !isReservedLocked { return .part }
         var room: UnsafeMutableRawBufferPointer?
         var size = Frame.headSize
         let sender = pointee.acceptsDescriptors ? pointee.sender : nil
         if let sender, PacketSocket.isClosing(from: sender) { return .violation }
         if pointee.incoming.isUnderWay {
-            if pointee.role == .server && !has(.hasMemory) { return .needsMemory }
             room = pointee.incoming.room()
         } else {
             if pointee.role == .server && pointee.ring.isOpen, let progress = takeFromRing(buffer, &reception) { return progress }
@@ -250,6 +247,9 @@ extension ConnectionPointer {
         if isAhead { return pointee.ahead.hasRoom(toFinish: pointee.incoming.isUnderWay) }
         return !has(.hasAhead) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
+
+    /// Whether memory is reserved for the payload under way, and none if there is none. Always true at a client. The caller holds the mutex.
+    private var isReservedLocked: Bool { pointee.role == .client || has(.hasMemory) == pointee.incoming.isUnderWay }
 
     /// What this end of the connection may receive, for `Frame.parse`. The caller holds the mutex.
     private var receiver: Frame.Receiver { pointee.role == .client ? .client : pointee.handshakeDone ? .server : .newServer }

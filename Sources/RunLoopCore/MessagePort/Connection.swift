@@ -261,7 +261,7 @@ extension ConnectionPointer {
         }
         if pointee.role == .server {
             SilentClients.remove(self)
-            releaseMemory()
+            endReservation()
         }
         guard let source else { return isFirst }
         RunLoopPointer.invalidate(source)
