@@ -50,8 +50,26 @@ static RLDataRef echo_only(UNUSED RLMessagePortRef port, int32_t id, RLDataRef d
     return RLRetain(data);
 }
 
+/* Returns how many packet sockets have the send buffer `wanted`. Gives all of them the smallest one that is possible, if `shrinks`. */
+static int sockets_with_buffer(long wanted, bool shrinks)
+{
+    int count = 0, type = 0, size = 0;
+    for (int fd = 0; fd < 64; fd++) {
+        socklen_t length = sizeof type;
+        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_SEQPACKET)
+            continue;
+        require(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &length) == 0);
+        require(!shrinks || setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &(int){1}, sizeof(int)) == 0);
+        count += size == wanted;
+    }
+    return count;
+}
+
+static bool shrinks_buffers;
+
 static RLDataRef echo_any(UNUSED RLMessagePortRef port, UNUSED int32_t id, RLDataRef data, UNUSED void *info)
 {
+    sockets_with_buffer(0, shrinks_buffers);
     return RLRetain(data);
 }
 
@@ -130,21 +148,6 @@ START_TEST(large_requests_and_replies_may_cross)
 }
 END_TEST
 
-/* Returns how many packet sockets have this send buffer. */
-static int sockets_with_buffer(long wanted)
-{
-    int count = 0;
-    for (int fd = 0; fd < 64; fd++) {
-        int type = 0, size = 0;
-        socklen_t length = sizeof type;
-        if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0 || type != SOCK_SEQPACKET)
-            continue;
-        require(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, &length) == 0);
-        count += size == wanted;
-    }
-    return count;
-}
-
 /* The send buffer becomes 1 MiB, or what the system allows; the kernel doubles the number. */
 START_TEST(the_first_large_request_enlarges_the_socket_buffer)
 {
@@ -155,9 +158,24 @@ START_TEST(the_first_large_request_enlarges_the_socket_buffer)
     long wanted = 2 * (most < 1 << 20 ? most : 1 << 20);
     pid_t child = begin_with(echo_any);
     ck_assert_int_eq(send_data(1, INLINE_LIMIT, 50), kRLMessagePortSuccess);
-    int before = sockets_with_buffer(wanted);
+    int before = sockets_with_buffer(wanted, false);
     ck_assert_int_eq(send_data(2, INLINE_LIMIT + 1, 50), kRLMessagePortSuccess);
-    ck_assert_int_eq(sockets_with_buffer(wanted), before + 1);
+    ck_assert_int_eq(sockets_with_buffer(wanted, false), before + 1);
+    RLRelease(remote);
+    end_process(child, SIGKILL);
+}
+END_TEST
+
+/* As on a system with a small net.core.wmem_default. */
+START_TEST(payloads_may_be_larger_than_the_socket_buffer)
+{
+    static const RLIndex sizes[] = {64, 16 * 1024, INLINE_LIMIT, INLINE_LIMIT + 1, HUGE_SIZE};
+    shrinks_buffers = true;
+    pid_t child = begin_with(echo_any);
+    for (size_t index = 0; index < sizeof sizes / sizeof *sizes; index++) {
+        sockets_with_buffer(0, true);
+        ask_with((int32_t)index, sizes[index]);
+    }
     RLRelease(remote);
     end_process(child, SIGKILL);
 }
@@ -410,6 +428,7 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, large_and_small_requests_keep_their_order);
     tcase_add_test(tcase, large_requests_and_replies_may_cross);
     tcase_add_test(tcase, the_first_large_request_enlarges_the_socket_buffer);
+    tcase_add_test(tcase, payloads_may_be_larger_than_the_socket_buffer);
     tcase_add_test(tcase, large_payloads_reuse_memory);
     tcase_add_test(tcase, several_threads_send_large_requests_over_one_port);
     tcase_add_test(tcase, a_large_request_with_a_send_timeout_of_0_is_sent_completely);

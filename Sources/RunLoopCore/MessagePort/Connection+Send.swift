@@ -128,8 +128,9 @@ extension ConnectionPointer {
             if budget <= 0 { return .full }
             let count = Swift.min(limit, outgoing.frame.length - outgoing.sent)
             let sent = sendPacketLocked(Frame(kind: .piece, payloadLocation: .inline, length: count), data.bytes + outgoing.sent)
-            if sent == .full && limit == Frame.pieceLimit {
-                // The socket buffer may have room while the kernel has no block of memory that is large enough. Try a smaller piece.
+            if (sent == .full || sent == .failed && systemError == EMSGSIZE) && limit == Frame.pieceLimit {
+                // The socket buffer may have room while the kernel has no block of memory that is large enough, or it may be smaller than
+                // the piece. Try a smaller one.
                 limit = Frame.inlineLimit / 4
                 continue
             }
@@ -149,10 +150,15 @@ extension ConnectionPointer {
     }
 
     /// Sends one packet: the head of the frame, and then the payload, unless `bytes` is nil. Passes the descriptor `file` along unless it is
-    /// -1; it stays the caller's. Neither waits nor queues. One system call. The caller holds the mutex.
+    /// -1; it stays the caller's. Neither waits nor queues. One system call, unless the packet is larger than the socket buffer, which is
+    /// then enlarged. The caller holds the mutex.
     @inline(never)
     func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>? = nil, passing file: Int32 = -1) -> PacketSocket.Sent {
         var head = frame.head
-        return PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, bytes == nil ? 0 : frame.length, passing: file)
+        let length = bytes == nil ? 0 : frame.length
+        let sent = PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, length, passing: file)
+        if sent != .failed || systemError != EMSGSIZE { return sent }
+        PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer)
+        return PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, length, passing: file)
     }
 }
