@@ -34,8 +34,9 @@
  *  wants a reply is sent while the loop runs. If it times out before all of it is sent, the rest is sent nevertheless,
  *  and other requests wait for that.
  *
- *  A reply that the client has no room for is queued, and sent by the server's loop; until then, no further requests
- *  of that client are handled.
+ *  A reply for which the socket has no room is queued, and sent by the server's loop; until then, no further requests
+ *  of that client are handled. There is room for some 200 kB, or for 1 MB if net.core.wmem_max is that large. So a
+ *  server that has sent a larger reply must run its loop a little longer, or the client does not get all of it.
  *
  *  A local port has memory for 64 MB of incompletely received requests of each client process, and for one request
  *  more. Further ones wait until others have been received, or their clients are gone; they continue in their order.
