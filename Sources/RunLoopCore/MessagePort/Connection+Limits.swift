@@ -142,6 +142,7 @@ struct Peer: Linked, ~Copyable {
     fileprivate var unansweredBytes = 0
     /// Whether these are too many. Guarded likewise.
     fileprivate var isFull = false
+    /// How many connections belong to the peer, until they are freed.
     fileprivate var connections = 1
     /// How many connections have hung up, as of the last time that descriptors ran out.
     fileprivate var hungUpConnections = 0
