@@ -117,7 +117,8 @@ enum PortLimits {
     /// (RLMessagePortCopyRequest) and not answered may be together, in bytes, before nothing more is read from them. The number of such
     /// requests of each connection is limited by the capacity of the port.
     static var unansweredBytes: Int { 64 * 1024 * 1024 }
-    /// How large these may be, in bytes, when the peer is read again.
+    /// How large these may be, in bytes, when the peer is read again: less than the limit, since all connections of the port are checked
+    /// whenever that changes.
     static var unansweredBytesToContinue: Int { 60 * 1024 * 1024 }
     /// How long, in nanoseconds, an accepted client may stay silent if others connect.
     static var greeting: UInt64 { 2_000_000_000 }

@@ -58,23 +58,23 @@ import Testing
         var kept: [DataPointer] = []
         for _ in 0..<8 {
             receive(4_000_000)?.release()
-            guard let small = receive(40_000) else {
+            guard let small = receive(70_000) else {
                 Issue.record("no payload")
                 return
             }
             kept.append(small)
         }
-        #expect(kept.allSatisfy { $0.pointee.capacity <= 80_000 })
+        #expect(kept.allSatisfy { $0.pointee.capacity <= 140_000 })
         for data in kept { data.release() }
     }
 
     @Test func morePiecesThanAnnouncedAreRefused() {
         var body = IncomingBody()
         var accepted = [body.add(1), body.finish() != nil]
-        body.begin(announcing(40_000))
+        body.begin(announcing(70_000))
         let room = body.room()?.count
-        accepted += [body.add(39_999), body.finish() != nil, body.add(2), body.add(1)]
-        #expect(accepted == [false, false, true, false, false, true] && room == 40_000)
+        accepted += [body.add(69_999), body.finish() != nil, body.add(2), body.add(1)]
+        #expect(accepted == [false, false, true, false, false, true] && room == 70_000)
         body.reset()
         let isUnderWay = body.isUnderWay
         #expect(!isUnderWay)
