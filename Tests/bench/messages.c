@@ -420,6 +420,9 @@ int main(int count, char **arguments)
         measure(both_ways, 65536, 1000, server_cpu);
         measure(both_ways, 1 << 20, 100, server_cpu);
         measure(one_way, 64, 50000, server_cpu);
+        measure(one_way, 1024, 20000, server_cpu);
+        measure(one_way, 4096, 20000, server_cpu);
+        measure(one_way, 65536, 2000, server_cpu);
         measure(one_way, 1 << 20, 100, server_cpu);
     }
     remove_directory(directory);

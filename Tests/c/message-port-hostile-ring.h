@@ -3,7 +3,7 @@
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_HOSTILE_RING_H
 #include "message-port-hostile.h"
 
-enum { PAGE = 4096, ROOM = 128 * 1024, RING_SIZE = PAGE + ROOM, TAIL = 0, HEAD = 64, WANTED = 128 };
+enum { PAGE = 4096, ROOM = 512 * 1024, RING_SIZE = PAGE + ROOM, TAIL = 0, HEAD = 64, WANTED = 128, ROOM_WANTED = 192 };
 
 /* One end's view of a ring: the socket of the connection, the ring's file, and its mapping. */
 struct ring {

@@ -1,4 +1,4 @@
-/* A server in this process, and children that send it so many small one-way messages that they share a ring with it. */
+/* A server in this process, and children that send it so many one-way messages that they share a ring with it. */
 #ifndef RUNLOOP_TESTS_C_MESSAGE_PORT_RING_H
 #define RUNLOOP_TESTS_C_MESSAGE_PORT_RING_H
 #include "message-port.h"
@@ -7,12 +7,11 @@
 
 enum {
     SMALL = 64,
-    LARGEST_IN_RING = 4096,
-    IN_PACKET = 20000,
-    IN_FILE = 80000,
+    LARGEST_IN_RING = 65536,
+    IN_PIECES = 80000,
     RING_THRESHOLD = 16,
     LIVENESS_INTERVAL = 64,
-    RING_SIZE = 132 * 1024
+    RING_SIZE = 516 * 1024
 };
 
 /* Counters that parent and children share. */
@@ -53,7 +52,7 @@ static RLDataRef receive(UNUSED RLMessagePortRef local, int32_t id, RLDataRef da
 
 static RLDataRef data_of(uint8_t sender, int32_t id, size_t size)
 {
-    static _Thread_local uint8_t bytes[IN_FILE];
+    static _Thread_local uint8_t bytes[IN_PIECES];
     for (size_t index = 0; index < size; index++)
         bytes[index] = (uint8_t)((size_t)id + index);
     bytes[0] = sender;

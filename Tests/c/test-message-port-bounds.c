@@ -344,9 +344,9 @@ static bool gets_ring(int *fd)
     return true;
 }
 
-START_TEST(at_most_256_clients_have_rings)
+START_TEST(at_most_128_clients_have_rings)
 {
-    enum { RINGS = 256 };
+    enum { RINGS = 128 };
     int fds[RINGS + 2], before;
     for (int index = 0; index <= RINGS; index++)
         ck_assert_int_eq(gets_ring(&fds[index]), index < RINGS);
@@ -363,20 +363,26 @@ END_TEST
 
 /* ---- turns ---- */
 
-enum { TURN_REQUESTS = 64, LARGE = 100000, TURN_LARGE_REQUESTS = (1 << 20) / LARGE + 1, WITHOUT_PAUSE = 300 };
+/* How many requests of such a length others wait for. Those of MEDIUM bytes are sent as one packet each. */
+enum { SHORT, MEDIUM = 60000, LARGE = 100000, WITHOUT_PAUSE = 300 };
+static const struct {
+    size_t length;
+    int in_turn;
+} endless[] = {{SHORT, 64}, {MEDIUM, (1 << 20) / MEDIUM + 1}, {LARGE, (1 << 20) / LARGE + 1}};
 static int greedy, other, served_before_the_other;
 
-static void send_large(int fd, size_t length)
+static void send_request(int fd, size_t length)
 {
     static char packet[sizeof(struct head) + PIECE_LIMIT];
     struct head head = request(length, PIECES);
     head.id = 0;
-    throw_packet(fd, &head, sizeof head, NULL, 0);
-    for (head.kind = PIECE, head.location = INLINE; length > 0; length -= head.length) {
-        head.length = length < PIECE_LIMIT ? length : PIECE_LIMIT;
-        memcpy(packet, &head, sizeof head);
-        throw_packet(fd, packet, sizeof head + head.length, NULL, 0);
+    if (length == LARGE) {
+        throw_packet(fd, &head, sizeof head, NULL, 0);
+        head.kind = PIECE;
     }
+    head.location = INLINE;
+    memcpy(packet, &head, sizeof head);
+    throw_packet(fd, packet, sizeof head + length, NULL, 0);
 }
 
 /* While one request is handled, the next one arrives; during the first, one of another client arrives as well. */
@@ -392,26 +398,21 @@ static RLDataRef provoke_next_request(UNUSED RLMessagePortRef local, int32_t id,
     head.message = TO_KEEP;
     if (calls == 1)
         throw_packet(other, &head, sizeof head, NULL, 0);
-    if (calls < WITHOUT_PAUSE && RLDataGetLength(data) == LARGE)
-        send_large(greedy, LARGE);
-    else if (calls < WITHOUT_PAUSE)
-        send_one_way(greedy, 1);
+    if (calls < WITHOUT_PAUSE)
+        send_request(greedy, (size_t)RLDataGetLength(data));
     return NULL;
 }
 
-/* After 64 small requests or 1 MB of one client, others have their turn: they are served then, or after the next such batch. */
+/* After 64 requests or 1 MB of one client, others have their turn: they are served then, or after the next such batch. */
 START_TEST(endless_requests_of_one_client_do_not_starve_another)
 {
     serve_again(provoke_next_request, 0);
     greet(greedy = plain_socket());
     greet(other = plain_socket());
-    if (_i)
-        send_large(greedy, LARGE);
-    else
-        send_one_way(greedy, 1);
+    send_request(greedy, endless[_i].length);
     while (calls < WITHOUT_PAUSE || served_before_the_other == 0)
         RLRunLoopRunInMode(MODE, 0.05, false);
-    ck_assert_int_le(served_before_the_other, 2 * (_i ? TURN_LARGE_REQUESTS : TURN_REQUESTS));
+    ck_assert_int_le(served_before_the_other, 2 * endless[_i].in_turn);
     close(greedy);
     close(other);
 }
@@ -430,7 +431,7 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, another_thread_may_answer_kept_requests, 0, 2);
     tcase_add_loop_test(tcase, silent_clients_are_disconnected_when_descriptors_run_out, 0, 2 * users);
     tcase_add_test(tcase, a_client_that_sends_nothing_is_disconnected);
-    tcase_add_test(tcase, at_most_256_clients_have_rings);
-    tcase_add_loop_test(tcase, endless_requests_of_one_client_do_not_starve_another, 0, 2);
+    tcase_add_test(tcase, at_most_128_clients_have_rings);
+    tcase_add_loop_test(tcase, endless_requests_of_one_client_do_not_starve_another, 0, 3);
     return suite;
 }

@@ -53,6 +53,7 @@ static void server_that_lies(int ready)
     for (;;) {
         atomic_store(word(&ring, HEAD), hostile_head);
         atomic_store(word(&ring, WANTED), hostile_wanted);
+        atomic_store(word(&ring, ROOM_WANTED), hostile_wanted);
     }
 }
 

@@ -263,7 +263,7 @@ def test_comments_say_what_a_function_does(header):
 
 
 #: Figures and mechanisms that belong in docs/DESIGN.md: a header promises what a program can rely on.
-MECHANISM = r"\bepoll_ctl\b|\bmembarrier|\bfutex\b|\blocked instruction|\bone in \d+|\b(64 replies|2 ms|132 KB|1 600|32 \* \(n)"
+MECHANISM = r"\bepoll_ctl\b|\bmembarrier|\bfutex\b|\blocked instruction|\bone in \d+|\b(64 replies|2 ms|516 kB|1 600|32 \* \(n)"
 
 
 @pytest.mark.parametrize("header", RUNLOOP)

@@ -31,7 +31,7 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
     case .inline:
         precondition(size == 32 + frame.length && frame.length <= (frame.kind == .piece ? Frame.pieceLimit : Frame.inlineLimit) && !hasFile)
     case .pieces: precondition(size == 32 && !hasFile && frame.length > Frame.inlineLimit)
-    case .file: precondition(size == 32 && hasFile && receiver == .client && frame.kind == .ring && frame.length == 132 * 1024)
+    case .file: precondition(size == 32 && hasFile && receiver == .client && frame.kind == .ring && frame.length == 516 * 1024)
     }
     switch (receiver, frame.kind) {
     case (.newServer, _): precondition(frame.kind == .hello && (1...255).contains(frame.length))

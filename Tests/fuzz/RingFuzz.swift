@@ -52,14 +52,14 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
             precondition(left == 0)
             return
         case .invalid:
-            precondition(left > room || length > 4096 || (length + 31) & ~15 > left || before < requests || before >= 1 << 31)
+            precondition(left > room || length > 65536 || (length + 31) & ~15 > left || before < requests || before >= 1 << 31)
             return
         case .tooEarly:
             precondition(before > requests && left <= room)
             requests += 1
             server.noteSocketRequest()
         case .entry(let message, let itsLength):
-            precondition(itsLength == length && length <= 4096 && (length + 31) & ~15 <= left && left <= room && before == requests)
+            precondition(itsLength == length && length <= 65536 && (length + 31) & ~15 <= left && left <= room && before == requests)
             precondition(UInt32(bitPattern: message) == UInt32(number(position + 4)))
             for index in 0..<length { precondition(stage.buffer[index] == byte(position + 16 + index).pointee) }
             position += (length + 31) & ~15

@@ -81,6 +81,8 @@ CONFIGURATIONS = [
     Configuration("item-guard.pml", ("MOVES=2",)),
     Configuration("ring.pml", (), LOOP_NEVER_ENDS),
     Configuration("ring.pml", ("DIES",), LOOP_NEVER_ENDS),
+    Configuration("ring-room.pml", (), LOOP_NEVER_ENDS),
+    Configuration("ring-room.pml", ("ENTRIES=1",), LOOP_NEVER_ENDS),
     Configuration("ahead.pml"),
     Configuration("ahead.pml", ("LOOPS",)),
     # With a queue of one, each message is the last of its list, so nothing that was taken waits for the fence.
@@ -208,6 +210,10 @@ MUTANTS = [
     ("LOOKS_INTO_THE_RING_ONCE", "ring.pml", (), ASSERTION),
     ("LOOKS_INTO_THE_RING_ONCE", "ring.pml", ("DIES",), ASSERTION),
     ("SOCKET_HOLDS_ONE_PACKET", "ring.pml", (), ASSERTION),
+    ("LOOKS_BEFORE_ROOM_IS_WANTED", "ring-room.pml", (), ASSERTION),
+    ("CLEARS_AFTER_WAKING", "ring-room.pml", (), ASSERTION),
+    ("NO_FENCE", "ring-room.pml", (), ASSERTION),
+    ("LOOKS_ONLY_AFTER_ENTRIES", "ring-room.pml", (), ASSERTION),
     # room in a queue
     ("READS_THE_FUTEX_AFTER_LOOKING", "room.pml", (), ASSERTION),
     ("SAYS_WHEN_AFTER_LOOKING", "room.pml", (), ASSERTION),

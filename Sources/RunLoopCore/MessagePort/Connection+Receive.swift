@@ -206,6 +206,7 @@ extension ConnectionPointer {
             reception.packet = ReceivedPacket(frame: frame, data: data)
             return .complete
         case .inline:
+            reception.budget -= frame.length
             reception.packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, reception.threadContext)
             return .complete
         case .pieces: return .part

@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-// How requests and replies travel to another process: as one packet, in pieces or, a small one-way request, through the ring. And how a
-// request travels within the process: through the port's queue. (A reply within the process completes the request directly.)
+// How requests and replies travel to another process: as one packet, in pieces or, a one-way request, through the ring. And how a request
+// travels within the process: through the port's queue. (A reply within the process completes the request directly.)
 
 extension Instant {
     /// Returns the deadline of a request that starts to wait for room at this instant. As in CF, ten days or more mean no limit, and less

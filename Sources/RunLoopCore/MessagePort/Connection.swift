@@ -55,7 +55,7 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     var incoming = IncomingBody()
     /// Server: packets that were received while a thread of this process waited to send.
     var ahead = ReceivedAhead()
-    /// Shared memory for small one-way requests.
+    /// Shared memory for one-way requests.
     var ring = Ring()
     /// At the receiving end: the requests that have a callback to call if the sender goes away.
     var requestsWithInvalidation: RequestPointer?

@@ -104,9 +104,9 @@ struct Frame: BitwiseCopyable {
 /// Limits on what a peer can make this process spend. Each number is a promise of RLMessagePort.h, RLMessagePortRequest.h or SECURITY.md,
 /// and has a test.
 enum PortLimits {
-    /// How many bytes of large payloads one connection may move before other sources are served.
+    /// How many bytes of payloads one connection may move before other sources are served.
     static var bytesPerTurn: Int { 1024 * 1024 }
-    /// How many small one-way requests of one connection are received before other sources are served.
+    /// How many one-way requests of one connection are received before other sources are served.
     static var requestsPerTurn: Int { 64 }
     /// The most memory, in bytes, that a payload takes before its bytes have arrived.
     static var unseenBytes: Int { 1024 * 1024 }
@@ -124,8 +124,8 @@ enum PortLimits {
     static var greeting: UInt64 { 2_000_000_000 }
     /// How long, in nanoseconds, an accepted client may stay silent if there is no descriptor for another one.
     static var shortGreeting: UInt64 { 50_000_000 }
-    /// How many rings, of 132 kB each, the servers of a process make; further connections use packets only.
-    static var rings: UInt32 { 256 }
+    /// How many rings, of 516 kB each, the servers of a process make; further connections use packets only.
+    static var rings: UInt32 { 128 }
     /// How many bytes of a large payload wait in a socket until the peer reads them, where the system allows as many.
     static var sendBuffer: Int32 { 1024 * 1024 }
     /// How many bytes a request that is kept counts for in addition to its data, since a small one takes more than its bytes.
