@@ -43,6 +43,8 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
     for index in 6..<count { byte(position + index - 6).pointee = bytes[index] }
     let tail = UInt32(bytes[2]) | UInt32(bytes[3]) << 8 | UInt32(bytes[4]) << 16 | UInt32(bytes[5]) << 24
     words[0] = UInt32(position) &+ tail
+    // As if a thread of the client waited for room.
+    words[48] = UInt32(bytes[0] >> 7)
     var requests = 0
     for _ in 0..<100 {
         let left = Int(words[0] &- UInt32(position))
