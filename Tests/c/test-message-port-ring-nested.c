@@ -3,7 +3,7 @@
 #include "message-port-ring.h"
 
 enum { FEW = 20 };
-enum { FIRST_IN_PIECES, FIRST_ASKS, FIRST_IN_RING, WAYS };
+enum { FIRST_IN_PACKET, FIRST_ASKS, FIRST_IN_RING, WAYS };
 static int way;
 
 static void ignore_reply(UNUSED RLMessagePortRef remote, UNUSED int32_t result, UNUSED RLDataRef reply,
@@ -11,15 +11,15 @@ static void ignore_reply(UNUSED RLMessagePortRef remote, UNUSED int32_t result, 
 {
 }
 
-/* The first request arrives through the socket, or all are in the ring. */
+/* The first request arrives in a packet, or all are in the ring. */
 static void send_few(void)
 {
     RLMessagePortRef remote = connect_to_server();
     int id = send_until_ring(remote);
     while (shared->answers == 0)
         usleep(1000);
-    RLDataRef large = data_of(0, id, IN_PIECES);
-    if (way == FIRST_IN_PIECES)
+    RLDataRef large = data_of(0, id, IN_PACKET);
+    if (way == FIRST_IN_PACKET)
         child_assert(RLMessagePortSendRequest(remote, id, large, 50, 0, NULL, NULL) == kRLMessagePortSuccess);
     if (way == FIRST_ASKS)
         child_assert(RLMessagePortSendRequestAsync(remote, id, large, 50, 50, MODE, ignore_reply, NULL) ==

@@ -8,7 +8,7 @@ enum { MIXED = 20000, BURSTING = 60000 };
 
 static void send_mixed(RLMessagePortRef remote, uint8_t sender, int count)
 {
-    static const size_t sizes[] = {0, 1, SMALL, 100, 20000, LARGEST_IN_RING, LARGEST_IN_RING + 1, IN_PIECES};
+    static const size_t sizes[] = {0, 1, SMALL, 100, LARGEST_IN_RING, LARGEST_IN_RING + 1, IN_PACKET, IN_PIECES};
     unsigned seed = 7u + sender;
     for (int id = 0; id < count; id++) {
         unsigned kind = (unsigned)rand_r(&seed) >> 8;
@@ -142,7 +142,7 @@ static void send_large_between(void)
     RLMessagePortRef remote = connect_to_server();
     int first = send_until_ring(remote);
     for (int id = first; id < first + 36; id++)
-        child_assert(send_one(remote, 0, id, id == first + 30 ? IN_PIECES : SMALL, 50) == kRLMessagePortSuccess);
+        child_assert(send_one(remote, 0, id, id == first + 30 ? IN_PACKET : SMALL, 50) == kRLMessagePortSuccess);
     shared->answers = 1;
     while (shared->received < first + 36)
         sched_yield();
@@ -202,7 +202,7 @@ static void fill(void)
     double before = monotonic_seconds();
     child_assert(send_one(remote, 0, id, SMALL, 0.02) == kRLMessagePortSendTimeout);
     child_assert(monotonic_seconds() - before >= 0.02);
-    child_assert(send_one(remote, 0, id, IN_PIECES, 0) == kRLMessagePortSendTimeout);
+    child_assert(send_one(remote, 0, id, IN_PACKET, 0) == kRLMessagePortSendTimeout);
     shared->answers = 2;
     /* From here on the server reads. */
     for (; id < MORE_THAN_FIT; id++)

@@ -43,8 +43,6 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
     for index in 6..<count { byte(position + index - 6).pointee = bytes[index] }
     let tail = UInt32(bytes[2]) | UInt32(bytes[3]) << 8 | UInt32(bytes[4]) << 16 | UInt32(bytes[5]) << 24
     words[0] = UInt32(position) &+ tail
-    // As if a thread of the client waited for room.
-    words[48] = UInt32(bytes[0] >> 7)
     var requests = 0
     for _ in 0..<100 {
         let left = Int(words[0] &- UInt32(position))
@@ -54,14 +52,14 @@ func fuzzRing(_ bytes: UnsafePointer<UInt8>, _ count: Int) {
             precondition(left == 0)
             return
         case .invalid:
-            precondition(left > room || length > 65536 || (length + 31) & ~15 > left || before < requests || before >= 1 << 31)
+            precondition(left > room || length > 4096 || (length + 31) & ~15 > left || before < requests || before >= 1 << 31)
             return
         case .tooEarly:
             precondition(before > requests && left <= room)
             requests += 1
             server.noteSocketRequest()
         case .entry(let message, let itsLength):
-            precondition(itsLength == length && length <= 65536 && (length + 31) & ~15 <= left && left <= room && before == requests)
+            precondition(itsLength == length && length <= 4096 && (length + 31) & ~15 <= left && left <= room && before == requests)
             precondition(UInt32(bitPattern: message) == UInt32(number(position + 4)))
             for index in 0..<length { precondition(stage.buffer[index] == byte(position + 16 + index).pointee) }
             position += (length + 31) & ~15

@@ -1,26 +1,26 @@
-/* A client that waits for room in the ring that it shares with a server: it does not sleep while the ring is empty. Code:
- * Sources/RunLoopCore/MessagePort/Ring.swift (`Full.wait`; `takeEntry`, `wakeSender`), Connection+Ring.swift (`sendByRing`; `takeFromRing`).
- * The doorbells are in ring.pml: here the server notices every entry.
+/* A client that waits for room in the ring that it shares with a server: it does not wait while the ring is empty. Code:
+ * Sources/RunLoopCore/MessagePort/Ring.swift (`requestRoom`; `owesRoom`, `cancelRoomRequest`), Connection+Ring.swift (`sendByRing`; `takeFromRing`).
+ * The doorbells of the server's end are in ring.pml: here the server notices every entry.
  *
  * model step                  code step                                        order     pairs with
  * --------------------------  -----------------------------------------------  --------  ---------------------------------------------------
  * wait: roomWanted = 1        roomWanted.store(1)                              seq_cst   look: roomWanted
  * wait: tail - head           head.load()                                      seq_cst   take: head, which may still be in the store buffer
- * wait: asleep = 1            futex wait(roomWanted, 1)                        full      wake: roomWanted = 0 (the kernel compares)
+ * wait: doorbells > 0         poll of the socket, then recv                    kernel    wake: doorbells + 1
  * take: head + 1              head.store()                                     release   wait: tail - head; until a fence it may stay in the store buffer
  * take: look, with room       roomWanted.load() after each entry               relaxed   wait: roomWanted = 1; without a fence, so it may miss that
- * empty: fence                atomicMemoryFence() in wakeSender()              seq_cst   wait: roomWanted = 1: one of the two sees the other
+ * empty: fence                atomicMemoryFence()                              seq_cst   wait: roomWanted = 1: one of the two sees the other
  * empty: look                 roomWanted.load()                                relaxed   wait: roomWanted = 1
- * wake: roomWanted = 0        roomWanted.store(0)                              seq_cst   wait: asleep; before the wake-up, so it cannot undo the next request
- * wake: asleep = 0            futex wake(roomWanted, 1)                        full
+ * wake: roomWanted = 0        roomWanted.store(0)                              seq_cst   before the doorbell, so it cannot undo the next request
+ * wake: doorbells + 1         sendto                                           kernel    wait: doorbells > 0
  *
- * The argument. A client that goes to sleep has seen too little room after it had set `roomWanted`. So the server's last store of `head` reached
- * memory after that, and the fence with which the server finds the ring empty is later still: what it then loads is 1.
+ * The argument. A client that waits has seen too little room after it had set `roomWanted`. So the server's last store of `head` reached memory
+ * after that, and the fence with which the server finds the ring empty is later still: what it then loads is 1.
  *
- * One wake-up wakes one thread. Of several threads of a client that sleep, the others check by themselves after a millisecond, which is not modeled;
- * nor is the server that stops before the ring is empty.
+ * One doorbell wakes one thread. Of several threads of a client that wait, the others check by themselves after two milliseconds, which is not
+ * modeled; nor is the server that stops before the ring is empty.
  *
- * Property. When no step is possible, the client is not asleep, and everything was taken.
+ * Property. When no step is possible, the client does not wait, and everything was taken.
  */
 #ifndef ENTRIES
 #define ENTRIES 2
@@ -29,7 +29,8 @@
 
 byte tail, head;                   /* in memory */
 byte taken;                        /* the server's own copy of head */
-bit roomWanted, asleep;
+bit roomWanted, waits;
+byte doorbells;                    /* in the client's socket */
 
 #define HAS_ROOM (tail - head < ENTRIES)
 
@@ -58,9 +59,9 @@ again:
 #endif
     if
     :: isFull ->
-        atomic { if :: roomWanted -> asleep = 1 :: else fi };
-endAsleep:
-        !asleep
+        waits = 1;
+endWaits:
+        atomic { doorbells > 0 -> doorbells--; waits = 0 }
     :: else
     fi;
     isFull = 0;
@@ -73,7 +74,7 @@ inline wake() {
 #ifndef MUTANT_CLEARS_AFTER_WAKING
     atomic { head = taken; roomWanted = 0 };
 #endif
-    asleep = 0;
+    doorbells++;
 #ifdef MUTANT_CLEARS_AFTER_WAKING
     atomic { head = taken; roomWanted = 0 };
 #endif
@@ -106,5 +107,5 @@ take:
 
 active proctype Quiescence() {
     timeout;
-    assert(!asleep && taken == MESSAGES)
+    assert(!waits && taken == MESSAGES)
 }

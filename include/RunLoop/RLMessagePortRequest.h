@@ -42,7 +42,7 @@
  *  more. Further ones wait until others have been received, or their clients are gone; they continue in their order.
  *  All processes of another user share the memory of one process.
  *
- *  A thread that sends many one-way requests of up to 64 KiB to another process sends most of them without a system
+ *  A thread that sends many one-way requests of up to 4 KiB to another process sends most of them without a system
  *  call, once the server has received some. Up to 64 of these may then be sent with success to a server that was killed
  *  while it was busy. In all other cases, a request has reached the server when the call returns. All requests of one
  *  thread arrive in order. */

@@ -8,16 +8,15 @@
 #include <sys/single_threaded.h>
 #include <time.h>
 
-/* Sleeps while the word has the expected value. `deadline` is a time of CLOCK_MONOTONIC, or NULL for none. `shared`: the word
- * is in memory that processes share. */
-static inline int linux_futex_wait(const void *word, uint32_t expected, const struct timespec *deadline, int shared)
+/* Sleeps while the word has the expected value. `deadline` is a time of CLOCK_MONOTONIC, or NULL for none. */
+static inline int linux_futex_wait(const void *word, uint32_t expected, const struct timespec *deadline)
 {
-    return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | (shared ? 0 : FUTEX_PRIVATE_FLAG), expected, deadline,
-                        NULL, FUTEX_BITSET_MATCH_ANY);
+    return (int)syscall(SYS_futex, word, FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, deadline, NULL,
+                        FUTEX_BITSET_MATCH_ANY);
 }
-static inline void linux_futex_wake(const void *word, int count, int shared)
+static inline void linux_futex_wake(const void *word, int count)
 {
-    syscall(SYS_futex, word, FUTEX_WAKE | (shared ? 0 : FUTEX_PRIVATE_FLAG), count, NULL, NULL, 0);
+    syscall(SYS_futex, word, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, count, NULL, NULL, 0);
 }
 
 static inline int linux_membarrier_register(void)

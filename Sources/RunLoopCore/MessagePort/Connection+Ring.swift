@@ -5,20 +5,18 @@ import Synchronization
 // When a connection gets a ring, and which requests go through it rather than through the socket.
 
 extension Connection {
-    /// After how many one-way requests in a row, each sent as one packet, the server makes a ring, and the client checks whether one was passed.
+    /// After how many small one-way requests in a row the server makes a ring, and the client checks whether one was passed.
     fileprivate static var ringThreshold: UInt8 { 16 }
     /// After how many entries the client checks that the server is still there.
     fileprivate static var livenessInterval: UInt8 { 64 }
     /// How many nanoseconds a client waits for room in a full ring before it uses the socket.
     fileprivate static var fullRingWait: UInt64 { 10_000_000 }
-    /// How many nanoseconds a thread of the client sleeps before it checks a full ring again, because the server has woken another thread.
-    fileprivate static var fullRingPollInterval: UInt64 { 1_000_000 }
 }
 
 extension ConnectionPointer {
     // MARK: the client
 
-    /// Client: sends a one-way request through the ring, if the server has passed one. Waits a while for room in a full ring. Returns
+    /// Client: sends a small one-way request through the ring, if the server has passed one. Waits a while for room in a full ring. Returns
     /// `isInvalid` if the server is gone, and nil if the request was not sent and has to go through the socket. Unless it waits, makes a
     /// system call only if the server may be asleep, and for one entry in 64. Any thread; call without a lock held. May call user code if the
     /// connection ends.
@@ -29,8 +27,7 @@ extension ConnectionPointer {
         if sent == .full {
             let limit = Swift.min(deadline, Clock.now.advanced(by: Connection.fullRingWait))
             while sent == .full && Clock.now < limit {
-                // No doorbell reports room: another thread of the client that reads the socket could consume it.
-                locked { pointee.ring.full }.wait(until: Swift.min(limit, Clock.now.advanced(by: Connection.fullRingPollInterval)))
+                if locked({ pointee.ring.requestRoom() }) && !waitForRoom(until: limit, inRing: true) { break }
                 sent = putIntoRing(message, data)
             }
             // Requests go through the socket until the server has made room.
@@ -46,7 +43,7 @@ extension ConnectionPointer {
     /// The result of a request after an attempt to put it into the ring; nil if it has to go through the socket.
     private func result(_ sent: PacketSocket.Sent) -> RequestResult? { sent == .done ? .success : sent == .gone ? .isInvalid : nil }
 
-    /// Before a one-way request: opens the ring, if the server has passed one, and reports that to the server. Otherwise counts the
+    /// Before a small one-way request: opens the ring, if the server has passed one, and reports that to the server. Otherwise counts the
     /// request; after some in a row the server may pass a ring, and after more this receives a packet, if there is one: a program that only
     /// sends never runs the loop that would receive it. Any thread; call without the mutex held. May call user code if the connection ends.
     private func prepareRing() {
@@ -122,12 +119,15 @@ extension ConnectionPointer {
             if !isPacketHere { return .nothing }
             pointee.ring.requestDoorbell()
             taken = pointee.ring.takeEntry(buffer)
-            if case .entry = taken {
-                pointee.ring.cancelDoorbellRequest()
-            } else {
-                pointee.ring.endBurst()
-                pointee.ring.wakeSender()
-            }
+            if case .entry = taken { pointee.ring.cancelDoorbellRequest() } else { pointee.ring.endBurst() }
+            // Behind the request for a doorbell, and the last entry's room. (As long as a client waits that has filled the ring, there is a
+            // packet until here: its doorbell.)
+            atomicMemoryFence(ordering: .sequentiallyConsistent)
+        }
+        if pointee.ring.owesRoom {
+            pointee.ring.cancelRoomRequest()
+            // If the socket is full, the client has packets to receive, and looks into the ring after each.
+            _ = sendPacketLocked(Frame(kind: .doorbell))
         }
         switch taken {
         case .nothing, .tooEarly: return nil
@@ -142,7 +142,7 @@ extension ConnectionPointer {
         }
     }
 
-    /// Server: counts one-way requests in a row, and passes a ring to a client that sends many. The caller holds the mutex.
+    /// Server: counts small one-way requests in a row, and passes a ring to a client that sends many. The caller holds the mutex.
     @inline(never)
     func noteOneWay(_ frame: Frame) {
         pointee.ring.counter = frame.id == 0 && frame.length <= Ring.dataLimit ? pointee.ring.counter + 1 : 0

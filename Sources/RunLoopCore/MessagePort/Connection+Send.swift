@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-// How requests and replies travel to another process: as one packet, in pieces or, a one-way request, through the ring. And how a request
-// travels within the process: through the port's queue. (A reply within the process completes the request directly.)
+// How requests and replies travel to another process: as one packet, in pieces or, a small one-way request, through the ring. And how a
+// request travels within the process: through the port's queue. (A reply within the process completes the request directly.)
 
 extension Instant {
     /// Returns the deadline of a request that starts to wait for room at this instant. As in CF, ten days or more mean no limit, and less
@@ -120,7 +120,7 @@ extension ConnectionPointer {
             if outgoing.frame.payloadLocation != .pieces { return .done }
             outgoing.sent = 0
             // So that the threads at both ends take turns less often.
-            PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer)
+            if !pointee.hasLargeBuffer { enlargeBuffer() }
         }
         guard let data else { return .failed }
         var limit = Frame.pieceLimit
@@ -150,15 +150,22 @@ extension ConnectionPointer {
     }
 
     /// Sends one packet: the head of the frame, and then the payload, unless `bytes` is nil. Passes the descriptor `file` along unless it is
-    /// -1; it stays the caller's. Neither waits nor queues. One system call, unless the packet is larger than the socket buffer, which is
-    /// then enlarged. The caller holds the mutex.
+    /// -1; it stays the caller's. Neither waits nor queues. One system call, unless the packet is larger than the socket buffer, or only few
+    /// such packets fit: then the buffer is enlarged. The caller holds the mutex.
     @inline(never)
     func sendPacketLocked(_ frame: Frame, _ bytes: UnsafePointer<UInt8>? = nil, passing file: Int32 = -1) -> PacketSocket.Sent {
         var head = frame.head
         let length = bytes == nil ? 0 : frame.length
         let sent = PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, length, passing: file)
-        if sent != .failed || systemError != EMSGSIZE { return sent }
-        PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer)
+        let isTooLarge = sent == .failed && systemError == EMSGSIZE
+        if !isTooLarge && (sent != .full || length <= Frame.inlineLimit / 4 || pointee.hasLargeBuffer) { return sent }
+        enlargeBuffer()
         return PacketSocket.send(pointee.fd, &head, Frame.headSize, bytes, length, passing: file)
+    }
+
+    /// Gives the socket room for large payloads. One system call. The caller holds the mutex.
+    private func enlargeBuffer() {
+        pointee.hasLargeBuffer = true
+        PacketSocket.setSendBuffer(pointee.fd, PortLimits.sendBuffer)
     }
 }

@@ -51,11 +51,13 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     var source: SourcePointer?
     /// Frames that did not fit into the socket buffer. While there are any, a server handles no requests.
     var sendQueue = SendQueue()
+    /// Whether the socket was given room for `PortLimits.sendBuffer` bytes.
+    var hasLargeBuffer = false
     /// A large payload that the peer is sending.
     var incoming = IncomingBody()
     /// Server: packets that were received while a thread of this process waited to send.
     var ahead = ReceivedAhead()
-    /// Shared memory for one-way requests.
+    /// Shared memory for small one-way requests.
     var ring = Ring()
     /// At the receiving end: the requests that have a callback to call if the sender goes away.
     var requestsWithInvalidation: RequestPointer?

@@ -16,7 +16,7 @@ struct Frame: BitwiseCopyable {
         case dropped = 4
         /// The server passes a ring; the client sends a frame of this kind back when it starts to use the ring. See `Ring`.
         case ring = 5
-        /// Wakes a server that may be asleep: the ring may have entries.
+        /// Wakes a server that may be asleep: the ring may have entries. Or wakes a client that waits for room in the ring: half of it is free.
         case doorbell = 6
         /// The next part of a payload.
         case piece = 7
@@ -94,7 +94,8 @@ struct Frame: BitwiseCopyable {
         case .reply: receiver == .client && id != 0 && (isBody || isEmpty)
         case .hello: receiver == .newServer && isInline && length > 0 && length <= Self.nameLimit && id == 0
         case .ring where receiver == .client: payloadLocation == .file && length == Ring.size && id == 0
-        case .ring, .doorbell, .abandoned: receiver == .server && isEmpty && id == 0
+        case .doorbell: receiver != .newServer && isEmpty && id == 0
+        case .ring, .abandoned: receiver == .server && isEmpty && id == 0
         case .piece: receiver != .newServer && isInline && length > 0 && length <= Self.pieceLimit && id == 0
         case .dropped: receiver == .client && id != 0 && isEmpty
         }

@@ -97,11 +97,11 @@ extension ConnectionPointer {
         if pointee.role == .listener { _ = accept() }
         if pointee.role != .server { return }
         if has(.hasBacklog) { _ = flush() }
-        var reception = Reception(threadContext: threadContext, isAhead: true)
         var progress = Progress.complete
-        while progress == .complete && reception.budget > 0 {
+        // So many that the thread checks soon whether it has room.
+        for _ in 0..<1024 where progress == .complete {
+            var reception = Reception(threadContext: threadContext, isAhead: true)
             progress = receive(&reception)
-            reception.budget -= 4096
             if progress == .complete && reception.packet.frame.kind == .hello { SilentClients.remove(self) }
         }
         updateInterest()

@@ -1,8 +1,8 @@
 import CLinux
 import Synchronization
 
-/// A ring buffer in shared memory, through which a client sends one-way requests without a system call. The server makes it, and passes it
-/// to the client, when it sees many such requests. The client writes entries and publishes its position (`tail`); the server
+/// A ring buffer in shared memory, through which a client sends small one-way requests without a system call. The server makes it, and
+/// passes it to the client, when it sees many such requests. The client writes entries and publishes its position (`tail`); the server
 /// reads them and publishes its own (`head`). The client sends a packet through the socket, the *doorbell*, only if the server may be
 /// asleep, and with the first entry after a request through the socket.
 ///
@@ -27,8 +27,8 @@ import Synchronization
 /// once its first packet was sent or has arrived. The client puts no entry into the ring before it has sent the last piece.) The first
 /// entry after such a request has a doorbell of its own, since the server may take an older doorbell before the request.
 ///
-/// A client that finds the ring full sets `roomWanted`, checks again, and sleeps on that word. After each entry the server looks whether it
-/// is set, without a fence, and wakes one thread of the client when half of the ring is free. When the ring is empty the server looks
+/// A client that finds the ring full sets `roomWanted`, checks again, and waits for a doorbell of the server. The server looks after each
+/// entry whether it is set, without a fence, and sends that doorbell when half of the ring is free. When the ring is empty the server looks
 /// behind a fence. So either the client sees the room, or the server sees that it is wanted (`Tests/model/ring-room.pml`).
 ///
 /// `Tests/model/ring.pml` checks the rest, and that no step can be left out. Memory that the peer can change is read once and then
@@ -60,15 +60,16 @@ struct Ring: BitwiseCopyable {
     var needsDoorbell = false
     /// Client: the ring has stayed full while a request waited for room, so requests go through the socket until there is room.
     var staysFull = false
-    /// Before the ring is open: one-way requests in a row that would fit into an entry. Afterwards, at the client: entries since the last check
+    /// Before the ring is open: small one-way requests in a row. Afterwards, at the client: entries since the last check
     /// that the server is alive; at the server: entries since the last request through the socket, at most `burst`.
     var counter: UInt8 = 0
 
     /// The size of the file in bytes: one page for the positions, then room for entries.
     static var size: Int { 4096 + Int(capacity) }
     private static var capacity: UInt32 { 512 * 1024 }
-    /// The most data that an entry can have, in bytes: as much as a packet.
-    static var dataLimit: Int { Frame.inlineLimit }
+    /// The most data that an entry can have, in bytes. The client can take away the pages of an entry, and then delay the server for a while
+    /// at each page that it copies; so there must be few.
+    static var dataLimit: Int { 4096 }
     private static var headSize: UInt32 { 16 }
     /// How many entries in a row make it likely that another one follows.
     private static var burst: UInt8 { 16 }
@@ -128,7 +129,7 @@ struct Ring: BitwiseCopyable {
     private var head: UnsafeMutablePointer<Atomic<UInt32>> { word(64) }
     /// 1 if the server may be asleep, so that an entry needs a doorbell. Stored by both ends.
     private var doorbellWanted: UnsafeMutablePointer<Atomic<UInt32>> { word(128) }
-    /// 1 if a thread of the client may be asleep until there is room. Stored by both ends.
+    /// 1 if a thread of the client may be waiting for room. Stored by both ends.
     private var roomWanted: UnsafeMutablePointer<Atomic<UInt32>> { word(192) }
 
     /// The memory at a position.
@@ -166,23 +167,11 @@ struct Ring: BitwiseCopyable {
     /// both ends would exchange the cache line for each entry.
     private static var leastRoom: UInt32 { capacity / 8 }
 
-    /// What a thread that has found no room needs to wait for it. Call with a reference to the connection, which keeps the memory mapped;
-    /// the mutex is not necessary.
-    struct Full: BitwiseCopyable {
-        fileprivate let position: UInt32
-        fileprivate let head, roomWanted: UnsafeMutablePointer<Atomic<UInt32>>
-
-        /// Sleeps until there is room, at most until `deadline`. May also return early. At most one system call.
-        func wait(until deadline: Instant) {
-            roomWanted.pointee.store(1, ordering: .sequentiallyConsistent)
-            // Either this sees that half of the ring is free, or the server sees that room is wanted when that is so.
-            if position &- head.pointee.load(ordering: .sequentiallyConsistent) <= Ring.capacity / 2 { return }
-            _ = Futex.wait(roomWanted.pointee, while: 1, until: deadline, isShared: true)
-        }
+    /// Asks for a doorbell when half of the ring is free. Returns false if that is so already.
+    func requestRoom() -> Bool {
+        roomWanted.pointee.store(1, ordering: .sequentiallyConsistent)
+        return position &- head.pointee.load(ordering: .sequentiallyConsistent) > Self.capacity / 2
     }
-
-    /// Client: for a thread that has found no room.
-    var full: Full { Full(position: position, head: head, roomWanted: roomWanted) }
 
     /// Appends an entry and publishes it. There must be room for it.
     mutating func putEntry(_ message: Int32, _ bytes: UnsafeRawPointer?, _ length: Int) {
@@ -225,15 +214,13 @@ struct Ring: BitwiseCopyable {
         return false
     }
 
-    /// Wakes a thread of the client that may be asleep until there is room. A system call if there may be one. Must be called when the
-    /// ring is empty; before that, the server need not notice that room is wanted.
-    func wakeSender() {
-        atomicMemoryFence(ordering: .sequentiallyConsistent)
-        if roomWanted.pointee.load(ordering: .relaxed) == 0 { return }
-        roomWanted.pointee.store(0, ordering: .sequentiallyConsistent)
-        // A client that lets many threads wait must not make this take long. The others notice the room themselves.
-        Futex.wake(roomWanted.pointee, count: 1, isShared: true)
+    /// Whether the client waits for room, and there is much: waking a thread costs as much as many entries.
+    var owesRoom: Bool {
+        roomWanted.pointee.load(ordering: .relaxed) != 0 && tail.pointee.load(ordering: .relaxed) &- position <= Self.capacity / 2
     }
+
+    /// Withdraws `requestRoom`, before the doorbell is sent: afterwards this could withdraw the next request.
+    func cancelRoomRequest() { roomWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
     /// The place after the entry that was just taken.
     var next: Next { Next(position: position, isKnown: position != limit, tail: tail, head: head) }
@@ -279,8 +266,6 @@ struct Ring: BitwiseCopyable {
         position &+= Self.size(length)
         if counter < Self.burst { counter += 1 }
         head.pointee.store(position, ordering: .releasing)
-        // Waking a thread costs as much as many entries.
-        if roomWanted.pointee.load(ordering: .relaxed) != 0 && limit &- position <= Self.capacity / 2 { wakeSender() }
         return .entry(message: Int32(bitPattern: message), length: Int(length))
     }
 }

@@ -53,11 +53,12 @@ extension ConnectionPointer {
         _ = enqueueLocked(OutgoingFrame(Frame(kind: .abandoned), nil))
     }
 
-    /// Client: waits until there may be room for a request. Returns false at the deadline. Meanwhile sends what is queued; receives
-    /// replies, since a server that has no room for a reply reads no requests; and receives requests for ports of the thread's own loop,
-    /// since the server may be waiting to send these. Any thread; call without the mutex held. May call user code if a connection ends.
+    /// Client: waits until there may be room for a request in the socket, or in the ring. Returns false at the deadline. Meanwhile sends
+    /// what is queued; receives replies, since a server that has no room for a reply reads no requests; and receives requests for ports of
+    /// the thread's own loop, since the server may be waiting to send these. Any thread; call without the mutex held. May call user code if
+    /// a connection ends.
     @inline(never)
-    func waitForRoom(until deadline: Instant) -> Bool {
+    func waitForRoom(until deadline: Instant, inRing: Bool = false) -> Bool {
         guard let threadContext = ThreadContextPointer.current else { return false }
         if deadline <= Clock.now {
             if locked({ pointee.sendQueue.isEmpty }) { return false }
@@ -65,7 +66,7 @@ extension ConnectionPointer {
             return locked { pointee.sendQueue.isEmpty }
         }
         let limit = Swift.min(deadline, Clock.now.advanced(by: SendQueue.pollInterval))
-        let ready = Descriptor.wait(pointee.fd, for: [.writable, .readable], until: limit)
+        let ready = Descriptor.wait(pointee.fd, for: inRing ? .readable : [.writable, .readable], until: limit)
         if ready.isEmpty { MessagePortPointer.receiveAhead(on: RunLoopPointer(threadContext), until: deadline) }
         if ready.contains(.readable) { _ = receiveReply(on: RunLoopPointer(threadContext)) }
         // Sending is stuck, behind another thread's large request or for lack of kernel memory. No event reports when that ends.
