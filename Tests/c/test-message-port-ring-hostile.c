@@ -300,6 +300,61 @@ START_TEST(rings_of_random_bytes_do_no_harm)
 }
 END_TEST
 
+/* ---- room ---- */
+
+enum { ENTRY = 4096, ENTRIES = ROOM / ENTRY };
+static struct ring *filled;
+static int taken, taken_when_told;
+
+/* During the first call, the client fills the ring and asks to be told when there is room. */
+static RLDataRef watch_doorbells(UNUSED RLMessagePortRef local, UNUSED int32_t id, UNUSED RLDataRef data,
+                                 UNUSED void *info)
+{
+    atomic_fetch_add(&calls, 1);
+    if (filled == NULL)
+        return NULL;
+    if (++taken == 1) {
+        atomic_store(word(filled, TAIL), ROOM);
+        atomic_store(word(filled, ROOM_WANTED), 1);
+    }
+    struct pollfd packet = {filled->fd, POLLIN, 0};
+    if (taken_when_told == 0 && poll(&packet, 1, 0) == 1)
+        taken_when_told = taken;
+    return NULL;
+}
+
+START_TEST(a_client_is_told_once_when_half_of_the_ring_is_free)
+{
+    end_server(&server);
+    serve(&server, NAME, watch_doorbells, NULL);
+    struct ring ring = share_ring();
+    struct head head;
+    uint32_t entry[4] = {ENTRY - sizeof entry, 7, 0, 0};
+    for (size_t index = 0; index < ENTRIES; index++)
+        memcpy(ring.memory + PAGE + index * ENTRY, entry, sizeof entry);
+    filled = &ring;
+    atomic_store(word(&ring, TAIL), ENTRY);
+    ring_bell(ring.fd);
+    while (taken < ENTRIES)
+        turn();
+    filled = NULL;
+    ck_assert_int_eq(taken_when_told, ENTRIES / 2);
+    ck_assert_int_eq(recv(ring.fd, &head, sizeof head, MSG_DONTWAIT), sizeof head);
+    ck_assert_int_eq(head.kind, DOORBELL);
+    ck_assert_int_eq(recv(ring.fd, &head, sizeof head, MSG_DONTWAIT), -1);
+    ck_assert_int_eq(atomic_load(word(&ring, ROOM_WANTED)), 0);
+    /* Asked for when the ring is empty, as by a client that has just missed it. */
+    atomic_store(word(&ring, ROOM_WANTED), 1);
+    ring_bell(ring.fd);
+    turn();
+    ck_assert_int_eq(recv(ring.fd, &head, sizeof head, MSG_DONTWAIT), sizeof head);
+    ck_assert_int_eq(head.kind, DOORBELL);
+    close(ring.fd);
+    drop_ring(&ring);
+    turn();
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-ring-hostile");
@@ -313,5 +368,6 @@ Suite *suite_under_test(void)
     tcase_add_test(tcase, endless_doorbells_do_not_starve_others);
     tcase_add_test(tcase, ring_entries_changed_while_being_read_do_no_harm);
     tcase_add_test(tcase, rings_of_random_bytes_do_no_harm);
+    tcase_add_test(tcase, a_client_is_told_once_when_half_of_the_ring_is_free);
     return suite;
 }

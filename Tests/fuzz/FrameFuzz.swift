@@ -41,6 +41,7 @@ public func LLVMFuzzerTestOneInput(_ bytes: UnsafePointer<UInt8>, _ count: Int) 
         precondition(frame.kind == .ring || frame.kind == .doorbell || frame.kind == .abandoned)
         precondition(frame.payloadLocation == .absent && frame.id == 0)
     case (.client, .ring): precondition(frame.payloadLocation == .file && frame.id == 0)
+    case (.client, .doorbell): precondition(frame.payloadLocation == .absent && frame.id == 0)
     case (.client, _): precondition((frame.kind == .reply || frame.kind == .dropped) && frame.id != 0)
     }
     // Writing the parsed frame gives the original bytes.

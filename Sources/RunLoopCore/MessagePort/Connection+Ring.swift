@@ -120,8 +120,8 @@ extension ConnectionPointer {
             pointee.ring.requestDoorbell()
             taken = pointee.ring.takeEntry(buffer)
             if case .entry = taken { pointee.ring.cancelDoorbellRequest() } else { pointee.ring.endBurst() }
-            // Behind the request for a doorbell, and the last entry's room. (As long as a client waits that has filled the ring, there is a
-            // packet until here: its doorbell.)
+            // After the memory of the last entry was released: either `owesRoom` sees that the client waits, or the client sees the room. This is
+            // always reached before the server falls asleep: the client has sent a doorbell since the ring was last empty.
             atomicMemoryFence(ordering: .sequentiallyConsistent)
         }
         if pointee.ring.owesRoom {
