@@ -137,7 +137,7 @@ END_TEST
 
 /* ---- a client that is gone, and has not read what was sent to it ---- */
 
-enum { IN_FILE = 80000, ASKED = 30, LARGE = 3, LAST = 3 };
+enum { IN_FILE = 80000, ASKED = 120, LARGE = 3, LAST = 3 };
 
 static RLDataRef receive_and_answer(UNUSED RLMessagePortRef local, int32_t id, RLDataRef data, UNUSED void *info)
 {

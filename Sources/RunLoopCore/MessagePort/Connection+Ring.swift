@@ -126,7 +126,7 @@ extension ConnectionPointer {
         }
         if pointee.ring.owesRoom {
             pointee.ring.cancelRoomRequest()
-            // If the socket is full, the client has packets to receive, and looks into the ring after each.
+            // If that fails, the client notices the room when it has received what is in its socket, or soon by itself.
             _ = sendPacketLocked(Frame(kind: .doorbell))
         }
         switch taken {

@@ -91,15 +91,15 @@ extension ConnectionPointer {
         return true
     }
 
-    /// Receives what the client has sent, as far as the limits allow, for the loop to deliver; a listener accepts one client instead. Any
-    /// thread that has a loop; call without a lock held. May call user code if it closes a connection.
-    fileprivate func receiveAhead(_ threadContext: ThreadContextPointer) {
+    /// Receives what the client has sent until `deadline`, as far as the limits allow, for the loop to deliver; a listener accepts one client
+    /// instead. Any thread that has a loop; call without a lock held. May call user code if it closes a connection.
+    fileprivate func receiveAhead(_ threadContext: ThreadContextPointer, until deadline: Instant) {
         if pointee.role == .listener { _ = accept() }
         if pointee.role != .server { return }
         if has(.hasBacklog) { _ = flush() }
         var progress = Progress.complete
         // So many that the thread checks soon whether it has room.
-        for _ in 0..<1024 where progress == .complete {
+        for _ in 0..<1024 where progress == .complete && Clock.now < deadline {
             var reception = Reception(threadContext: threadContext, isAhead: true)
             progress = receive(&reception)
             if progress == .complete && reception.packet.frame.kind == .hello { SilentClients.remove(self) }
@@ -114,7 +114,7 @@ extension MessagePortPointer {
     static func receiveAhead(on loop: RunLoopPointer, until deadline: Instant) {
         walk { port in
             if !port.queue.isServed(by: loop) { return }
-            port.walkConnections { if Clock.now < deadline { $0.receiveAhead(loop.threadContext) } }
+            port.walkConnections { $0.receiveAhead(loop.threadContext, until: deadline) }
         }
     }
 }
