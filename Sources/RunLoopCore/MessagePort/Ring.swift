@@ -157,15 +157,12 @@ struct Ring: BitwiseCopyable {
         let size = Self.size(UInt32(length))
         if limit &- position >= size { return true }
         let used = position &- head.pointee.load(ordering: .acquiring)
-        if used > Self.capacity - max(size, Self.leastRoom) { return false }
+        // An eighth has to be free. If room for a single entry counted, both ends would exchange the cache line for each entry.
+        if used > Self.capacity - Self.capacity / 8 { return false }
         limit = position &+ (Self.capacity - used)
         staysFull = false
         return true
     }
-
-    /// How many bytes have to be free before a client that has found the ring full uses it again. If room for a single small entry counted,
-    /// both ends would exchange the cache line for each entry.
-    private static var leastRoom: UInt32 { capacity / 8 }
 
     /// Asks for a doorbell when half of the ring is free. Returns false if that is so already.
     func requestRoom() -> Bool {
