@@ -35,8 +35,10 @@
  *  and other requests wait for that.
  *
  *  A reply for which the socket has no room is queued, and sent by the server's loop; until then, no further requests
- *  of that client are handled. There is room for some 200 kB, or for 1 MB if net.core.wmem_max is that large. So a
- *  server that has sent a larger reply must run its loop a little longer, or the client does not get all of it.
+ *  of that client are handled. There is room for some 200 kB, or for 1 MB if net.core.wmem_max is that large. When the
+ *  port is invalidated, or the process ends by exit() or a return from main(), what is left of queued replies is sent
+ *  first: for a second at most, and until no client has read any of it for a tenth of a second. A server that does not
+ *  end, but runs its loop no longer, leaves the client waiting for the rest.
  *
  *  A local port has memory for 64 MB of incompletely received requests of each client process, and for one request
  *  more. Further ones wait until others have been received, or their clients are gone; they continue in their order.

@@ -80,6 +80,7 @@ extension ConnectionPointer {
         var ticket: UInt32?
         // If the peer is gone, the loop notices that after it has read what the peer sent before.
         if send(frame, data, &ticket) == .failed { close() }
+        if ticket != nil { SendQueue.isSentAtExit }
     }
 
     /// Sends a frame, or as much of it as there is room for; the rest is then queued, and `ticket` is set. If nothing was sent, a client

@@ -47,6 +47,7 @@ struct Frame: BitwiseCopyable {
     /// When the client stops waiting for the reply.
     var deadline = Instant.never
 
+    /// Identifies the protocol ("RLM2"). A release whose protocol differs from that of the release before needs another number.
     static var magic: UInt32 { 0x324D_4C52 }
     static var headSize: Int { 32 }
     /// The largest payload, which is CF's limit, too.
@@ -135,6 +136,10 @@ enum PortLimits {
     static var bytesAhead: Int { 16 * 1024 * 1024 }
     /// How many bytes all connections of the process together may have received ahead, not counting one packet or payload of each.
     static var allBytesAhead: Int { 64 * 1024 * 1024 }
+    /// How long, in nanoseconds, a port that ends waits for queued replies while no client reads any of them.
+    static var lastReply: UInt64 { 100_000_000 }
+    /// How long, in nanoseconds, a port, or all ports of a process that ends, wait for queued replies.
+    static var lastReplies: UInt64 { 1_000_000_000 }
     /// How long, in nanoseconds, a large one-way request that has begun is sent even if the sender's time limit is shorter: the server has
     /// to read its pieces.
     static var graceForPieces: UInt64 { 50_000_000 }

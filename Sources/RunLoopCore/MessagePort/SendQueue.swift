@@ -1,9 +1,9 @@
 import CLinux
 import Synchronization
 
-/// Frames that did not fit into the socket buffer. At a server: replies to a client that does not read them, since a server never waits for
-/// a client. While there are any, no further request of that client is handled, so the queue does not grow while the client does not read. At
-/// a client: the rest of one large request, or the notice that it will not follow.
+/// Frames that did not fit into the socket buffer. At a server: replies to a client that does not read them, since a server waits for clients
+/// only before it ends. While there are any, no further request of that client is handled, so the queue does not grow while the client does
+/// not read. At a client: the rest of one large request, or the notice that it will not follow.
 ///
 /// Guarded by the connection's mutex.
 struct SendQueue: ~Copyable {
@@ -15,6 +15,12 @@ struct SendQueue: ~Copyable {
 
     /// How many nanoseconds a thread that waits for room sleeps before it receives requests for its own ports.
     fileprivate static var pollInterval: UInt64 { 2_000_000 }
+
+    /// Evaluated at the first reply that is queued: has the process send queued replies before it exits. Call without a lock held.
+    static let isSentAtExit: Void = Thread.callAtProcessExit {
+        let deadline = Clock.now.advanced(by: PortLimits.lastReplies)
+        MessagePortPointer.walk { $0.sendLastReplies(until: deadline) }
+    }
 
     /// Whether nothing is queued, so that a frame may be sent immediately.
     var isEmpty: Bool { frames.count == 0 }
@@ -128,5 +134,30 @@ extension ConnectionPointer {
         // Not under the connection's mutex, because this takes the lock of a loop.
         RunLoopPointer.setInterest(of: source) { conditions.interest(isServer: pointee.role == .server) }
         source.release()
+    }
+}
+
+extension MessagePortPointer {
+    /// Sends the replies that are queued at a local port which is about to end, until `deadline`, or until no client has read any of them for
+    /// `PortLimits.lastReply`. Any thread; call without a lock held. May call user code if it closes a connection.
+    func sendLastReplies(until deadline: Instant) {
+        var (now, limit) = (Instant.distantPast, Instant.never)
+        while now < limit {
+            var isAnyQueued = false
+            walkConnections { connection in
+                // In the child of a fork(), there is no descriptor.
+                if !connection.has(.hasBacklog) || connection.locked({ connection.pointee.fd < 0 }) { return }
+                isAnyQueued = true
+                if connection.flush() { limit = .never }
+            }
+            if !isAnyQueued { return }
+            now = Clock.now
+            if limit == .never {
+                limit = Swift.min(deadline, now.advanced(by: PortLimits.lastReply))
+            } else {
+                // Sleeps for a millisecond, rather than to watch any number of clients.
+                _ = Descriptor.poll(-1, for: [], within: 1_000_000)
+            }
+        }
     }
 }

@@ -48,6 +48,9 @@ enum Thread {
         pthread_atfork(before, inParent, inChild)
     }
 
+    /// Registers a function to be called when the process exits by exit(3) or returns from main(). If memory runs out, it is not called.
+    static func callAtProcessExit(_ function: @escaping @convention(c) () -> Void) { _ = atexit(function) }
+
     /// Where the process's threads may run, as far as is known: 0 if unknown, `several`, or 1 + the number of the only processor. Any
     /// thread.
     private static let processors = Atomic<Int32>(0)
