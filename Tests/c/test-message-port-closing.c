@@ -40,6 +40,14 @@ static void count_own_threads(void)
 }
 static int closing_threads(void) { return live_threads() - own_threads; }
 
+/* A thread that has closed everything may still be counted for a moment. */
+static void expect_few_threads(void)
+{
+    for (int count = 0; count < 1000 && closing_threads() > THREADS; count++)
+        sched_yield();
+    ck_assert_int_le(closing_threads(), THREADS);
+}
+
 static void wait_until_closed(int expected)
 {
     while (open_descriptors() > expected || closing_threads() > 0)
@@ -132,7 +140,7 @@ START_TEST(a_peer_that_passes_descriptors_costs_a_limited_number)
         turn();
         ended += take_diagnostics();
         ck_assert_int_le(open_descriptors(), idle + CONNECTIONS + 1 + PASSED);
-        ck_assert_int_le(closing_threads(), THREADS);
+        expect_few_threads();
     }
     ck_assert_int_eq(closing_threads(), THREADS);
     expect_service_within(limit);
