@@ -116,13 +116,19 @@ $(LIB)/librunloop.so: $(LIB)/$(SHARED)
 	ln -sf $(SHARED) $@
 
 # One object in which only librunloop's names are global, so a Swift program that links it statically keeps its own
-# runtime.
-$(LIB)/librunloop.a: $(OBJECTS)
+# runtime. It contains only what these use: other parts of Embedded Swift need arc4random_buf, which glibc has since 2.36.
+define MAKE_ARCHIVE
 	@mkdir -p $(@D)
-	$(CLANG) -nostdlib -r -o $(OBJ)/librunloop.o $(OBJECTS)
-	$(OBJCOPY) --strip-debug --wildcard --keep-global-symbol='RL*' --keep-global-symbol='kRL*' $(OBJ)/librunloop.o
+	$(NM) -g --defined-only $^ | sed -n 's/.* \(k*RL.*\)/-u \1/p' > $(OBJ)/$(@F).roots
+	$(LD) -r --gc-sections @$(OBJ)/$(@F).roots -o $(OBJ)/$(@F:.a=.o) $^
+	$(OBJCOPY) --strip-debug --wildcard --keep-global-symbol='RL*' --keep-global-symbol='kRL*' \
+	    $(addprefix --strip-unneeded-symbol=,arc4random_buf posix_memalign memset) $(OBJ)/$(@F:.a=.o)
 	rm -f $@
-	$(AR) rcs $@ $(OBJ)/librunloop.o
+	$(AR) rcs $@ $(OBJ)/$(@F:.a=.o)
+endef
+
+$(LIB)/librunloop.a: $(OBJECTS)
+	$(MAKE_ARCHIVE)
 
 # --- CF's names as symbols, for callers without headers ---
 

@@ -8,8 +8,6 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 
 /* glibc sets this while there is one thread, and the library then omits some locks. musl does not, so this stays 0. */
@@ -35,16 +33,4 @@ int __snprintf_chk(char *bytes, size_t count, int flag, size_t size, const char 
     int result = __vsnprintf_chk(bytes, count, flag, size, format, arguments);
     va_end(arguments);
     return result;
-}
-
-/* Swift's runtime can seed its hashes with this. Before the kernel has random bytes, getrandom() waits for them. */
-void arc4random_buf(void *bytes, size_t count)
-{
-    for (unsigned char *next = bytes; count > 0;) {
-        ssize_t got = getrandom(next, count, 0);
-        if (got < 0)
-            abort();
-        next += got;
-        count -= (size_t)got;
-    }
 }
