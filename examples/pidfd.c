@@ -3,14 +3,14 @@
  *
  * A pidfd becomes readable when its process exits. Three children run until they are told to exit. The callback for
  * each exit tells the next child to exit. */
-#define _GNU_SOURCE /* syscall, P_PIDFD */
+#define _GNU_SOURCE /* syscall */
 #include <RunLoop/RunLoop.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { childCount = 3 };
+enum { childCount = 3, pidfdKind = 3 /* P_PIDFD, which glibc has since 2.36 */ };
 
 typedef struct Child {
     const char *name;
@@ -27,7 +27,7 @@ static void childEnded(RLFileDescriptorRef f, RLOptionFlags types, void *info)
     Child *child = info;
     siginfo_t how = {0};
     if (types != kRLFileDescriptorReadCallBack ||
-        waitid(P_PIDFD, (id_t)RLFileDescriptorGetNativeDescriptor(f), &how, WEXITED | WNOHANG) != 0) {
+        waitid((idtype_t)pidfdKind, (id_t)RLFileDescriptorGetNativeDescriptor(f), &how, WEXITED | WNOHANG) != 0) {
         perror("pidfd: waitid");
         return;
     }
