@@ -64,8 +64,9 @@
  *  Everything that another process sends is validated before it is used. A peer that violates the protocol is
  *  disconnected, with one line to the error handler (RUNLOOP_MISUSE=abort does not apply to it), and no other client is
  *  disturbed. A client whose one-way requests this process has no memory to receive is disconnected, too, since one-way
- *  requests must not be lost silently. A server accepts no descriptors from its clients, and waits for none of them. If
- *  a peer passes some nevertheless, threads of the library close them: at most eight, which end when that is done.
+ *  requests must not be lost silently. A server waits for its clients only a moment before it ends, and accepts no
+ *  descriptors from them. If a peer passes some nevertheless, threads of the library close them: at most eight, which
+ *  end when that is done.
  *  Before Linux 6.16 these threads also close the socket of a peer that is disconnected with packets still unreceived.
  *  SECURITY.md describes the worst that a peer can do.
  *
@@ -199,7 +200,7 @@ RL_EXPORT void RLMessagePortGetContext(RLMessagePortRef port, RLMessagePortConte
  *  Re-entrancy: calls invalidation callbacks (those of the port, of this process's remote ports for it, and of requests
  *  that are to be answered later) and context.release.
  *  Cost: O(clients + waiting requests); some system calls. If large replies are still queued, it waits for their
- *  clients to read them, for a second at most: see RLMessagePortRequest.h. */
+ *  clients to read them, for a second at most, before it calls callbacks: see RLMessagePortRequest.h. */
 RL_EXPORT void RLMessagePortInvalidate(RLMessagePortRef port);
 
 /** Returns whether a port is valid. A remote port may not yet have noticed that its server is gone. */

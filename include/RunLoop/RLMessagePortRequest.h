@@ -37,8 +37,9 @@
  *  A reply for which the socket has no room is queued, and sent by the server's loop; until then, no further requests
  *  of that client are handled. There is room for some 200 kB, or for 1 MB if net.core.wmem_max is that large. When the
  *  port is invalidated, or the process ends by exit() or a return from main(), what is left of queued replies is sent
- *  first: for a second at most, and until no client has read any of it for a tenth of a second. A server that does not
- *  end, but runs its loop no longer, leaves the client waiting for the rest.
+ *  first: for a second at most, and until none of the clients has made room for more within a tenth of a second. At
+ *  exit() that happens once for all ports, after the exit handlers that were registered later than the first local
+ *  port was created. A server that does not end, but runs its loop no longer, leaves the client waiting for the rest.
  *
  *  A local port has memory for 64 MB of incompletely received requests of each client process, and for one request
  *  more. Further ones wait until others have been received, or their clients are gone; they continue in their order.

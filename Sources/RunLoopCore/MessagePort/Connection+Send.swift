@@ -80,7 +80,6 @@ extension ConnectionPointer {
         var ticket: UInt32?
         // If the peer is gone, the loop notices that after it has read what the peer sent before.
         if send(frame, data, &ticket) == .failed { close() }
-        if ticket != nil { SendQueue.isSentAtExit }
     }
 
     /// Sends a frame, or as much of it as there is room for; the rest is then queued, and `ticket` is set. If nothing was sent, a client
@@ -90,7 +89,7 @@ extension ConnectionPointer {
         let isClient = pointee.role == .client
         var outgoing = OutgoingFrame(frame, data)
         let outcome = locked { () -> PacketSocket.Sent in
-            if !pointee.isOpen { return .gone }
+            if !pointee.isOpen || has(.isEnding) { return .gone }
             // For the rest, or for the notice that it will not follow.
             if isClient && outgoing.frame.payloadLocation == .pieces && !pointee.sendQueue.reserve() { return .failed }
             var budget = PortLimits.bytesPerTurn

@@ -170,6 +170,8 @@ extension Connection {
         static let waitsForMemory = Conditions(rawValue: 16)
         /// Server: there is memory for the payload under way.
         static let hasMemory = Conditions(rawValue: 32)
+        /// Server: the port is invalid, and nothing is sent but what is queued already.
+        static let isEnding = Conditions(rawValue: 64)
 
         /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
         /// also reads replies, since a server that waits for room for a reply reads no requests. A server with packets in `ahead` also

@@ -16,6 +16,7 @@ extension MessagePortPointer {
             port.base.discard()
             return nil
         }
+        LastReplies.prepareExit()
         PortRegistry.insert(port.base)
         return port
     }

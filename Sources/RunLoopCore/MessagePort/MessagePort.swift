@@ -89,10 +89,8 @@ extension MessagePortPointer {
         walkConnections { if $0.pointee.role == .inProcess { $0.close() } }
         while let queued = queue.takeNext(nil) { _ = RequestPointer(queued.content).release() }
         queue.invalidateSource()
-        // When no loop watches the sockets, so that shutting them down wakes none.
-        walkConnections { if !$0.has(.hasBacklog) { $0.close() } }
-        sendLastReplies(until: Clock.now.advanced(by: PortLimits.lastReplies))
-        walkConnections { $0.close() }
+        // Last, when no loop watches the sockets, so that shutting them down wakes none.
+        sendLastRepliesAndClose()
     }
 
     /// Whether a process may be at the other end of a connection. The caller holds the mutex.

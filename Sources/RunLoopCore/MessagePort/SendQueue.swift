@@ -16,12 +16,6 @@ struct SendQueue: ~Copyable {
     /// How many nanoseconds a thread that waits for room sleeps before it receives requests for its own ports.
     fileprivate static var pollInterval: UInt64 { 2_000_000 }
 
-    /// Evaluated at the first reply that is queued: has the process send queued replies before it exits. Call without a lock held.
-    static let isSentAtExit: Void = Thread.callAtProcessExit {
-        let deadline = Clock.now.advanced(by: PortLimits.lastReplies)
-        MessagePortPointer.walk { $0.sendLastReplies(until: deadline) }
-    }
-
     /// Whether nothing is queued, so that a frame may be sent immediately.
     var isEmpty: Bool { frames.count == 0 }
 
@@ -103,28 +97,41 @@ extension ConnectionPointer {
     /// May call user code if it closes the connection.
     @inline(never)
     func flush() -> Bool {
-        var outcome = PacketSocket.Sent.done
-        var isStuck = false
-        locked {
-            var sent = 0
-            var budget = PortLimits.bytesPerTurn
-            while pointee.isOpen, outcome == .done, sent < pointee.sendQueue.frames.count {
-                outcome = sendLocked(&pointee.sendQueue.frames[sent], &budget)
-                if outcome == .done { sent += 1 }
-            }
-            // A client's request stays queued: there may be memory again before its time is up.
-            if outcome == .failed && pointee.role == .client { outcome = .full }
-            isStuck = outcome == .full && budget == PortLimits.bytesPerTurn
-            pointee.sendQueue.removeFirst(sent)
-            // What the peer sent before it went away is still to be read.
-            if outcome == .gone {
-                pointee.sendQueue.isGone = true
-                pointee.sendQueue.removeAll()
-            }
-            set(.hasBacklog, to: pointee.sendQueue.isEmpty ? [] : .hasBacklog)
-        }
+        var budget = PortLimits.bytesPerTurn
+        var outcome = locked { flushLocked(&budget) }
+        // A client's request stays queued: there may be memory again before its time is up.
+        if outcome == .failed && pointee.role == .client { outcome = .full }
         if outcome == .failed { close() } else { updateInterest() }
-        return !isStuck
+        return outcome != .full || budget < PortLimits.bytesPerTurn
+    }
+
+    /// Sends what is queued, but little more than `budget` bytes. Returns what the last attempt has brought; `done` if nothing is left. The
+    /// caller holds the mutex.
+    private func flushLocked(_ budget: inout Int) -> PacketSocket.Sent {
+        var outcome = PacketSocket.Sent.done
+        var sent = 0
+        while pointee.isOpen, outcome == .done, sent < pointee.sendQueue.frames.count {
+            outcome = sendLocked(&pointee.sendQueue.frames[sent], &budget)
+            if outcome == .done { sent += 1 }
+        }
+        pointee.sendQueue.removeFirst(sent)
+        // What the peer sent before it went away is still to be read.
+        if outcome == .gone {
+            pointee.sendQueue.isGone = true
+            pointee.sendQueue.removeAll()
+        }
+        set(.hasBacklog, to: pointee.sendQueue.isEmpty ? [] : .hasBacklog)
+        return outcome
+    }
+
+    /// Server: sends one packet of what is queued, or several small ones. Returns false if there is no room, and nil if nothing is queued or
+    /// can be sent. The caller holds the mutex.
+    func sendLastLocked() -> Bool? {
+        // In the child of a fork(), there is no descriptor.
+        if !pointee.isOpen || pointee.fd < 0 || pointee.sendQueue.isEmpty { return nil }
+        var budget = 1
+        let outcome = flushLocked(&budget)
+        return budget < 1 ? true : outcome == .full ? false : nil
     }
 
     /// Makes the source watch for the events that the conditions call for. Any thread; call without the mutex held.
@@ -134,30 +141,5 @@ extension ConnectionPointer {
         // Not under the connection's mutex, because this takes the lock of a loop.
         RunLoopPointer.setInterest(of: source) { conditions.interest(isServer: pointee.role == .server) }
         source.release()
-    }
-}
-
-extension MessagePortPointer {
-    /// Sends the replies that are queued at a local port which is about to end, until `deadline`, or until no client has read any of them for
-    /// `PortLimits.lastReply`. Any thread; call without a lock held. May call user code if it closes a connection.
-    func sendLastReplies(until deadline: Instant) {
-        var (now, limit) = (Instant.distantPast, Instant.never)
-        while now < limit {
-            var isAnyQueued = false
-            walkConnections { connection in
-                // In the child of a fork(), there is no descriptor.
-                if !connection.has(.hasBacklog) || connection.locked({ connection.pointee.fd < 0 }) { return }
-                isAnyQueued = true
-                if connection.flush() { limit = .never }
-            }
-            if !isAnyQueued { return }
-            now = Clock.now
-            if limit == .never {
-                limit = Swift.min(deadline, now.advanced(by: PortLimits.lastReply))
-            } else {
-                // Sleeps for a millisecond, rather than to watch any number of clients.
-                _ = Descriptor.poll(-1, for: [], within: 1_000_000)
-            }
-        }
     }
 }

@@ -20,6 +20,14 @@ struct Mutex: ~Copyable {
         RaceDetector.noteLock(word)
     }
 
+    /// Locks the mutex, unless a thread holds it, even this one. Returns whether it is locked now. O(1). Any thread.
+    func tryLock() -> Bool {
+        if !word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged { return false }
+        RaceDetector.happensAfter(word)
+        RaceDetector.noteLock(word)
+        return true
+    }
+
     /// Unlocks the mutex. O(1). Called by the thread that holds it.
     @inline(never)
     func unlock() {
