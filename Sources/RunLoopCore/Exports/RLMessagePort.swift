@@ -81,7 +81,7 @@ private func remote(_ name: OpaquePointer?, of user: UInt32, _ function: Name) -
         guard let port else { return nil }
         if isNew || !port.isPeerGone { return port.handle }
         // The known port's server has ended, and no loop has noticed that. Another process may serve the name by now, so look it up again.
-        port.base.invalidate()
+        port.invalidateAfterReplies()
         _ = port.release()
     }
 }

@@ -127,11 +127,31 @@ extension ConnectionPointer {
     func receiveReply(on loop: RunLoopPointer) -> Bool {
         var reception = Reception(threadContext: loop.threadContext)
         let progress = receive(&reception)
-        if progress != .complete { return handleIncomplete(progress) }
-        let packet = reception.packet
+        return progress == .complete ? complete(reception.packet) : handleIncomplete(progress)
+    }
+
+    /// Client: completes the request to which a packet is the answer. Returns true if the calling thread waits for that.
+    @inline(__always)
+    private func complete(_ packet: ReceivedPacket) -> Bool {
         let isKept = packet.data != nil || packet.frame.payloadLocation == .absent
         let result: RequestResult = packet.frame.kind == .reply && isKept ? .success : .transportError
         return pointee.port.complete(packet.frame.id, result, packet.data)
+    }
+
+    /// Client: receives what a server that is gone has left in the socket. Any thread; call without a lock held. Calls no user code.
+    @inline(never)
+    func receiveLastReplies() {
+        guard let threadContext = ThreadContextPointer.current else { return }
+        // A limit in case that nothing can be received: a socket has room for fewer packets.
+        for _ in 0..<65536 {
+            var reception = Reception(threadContext: threadContext)
+            switch receive(&reception) {
+            case .complete: _ = complete(reception.packet)
+            case .part: break
+            case .nothing: if !isPacketHere { return }
+            case .closed, .violation: return
+            }
+        }
     }
 
     /// What an attempt to receive has brought.

@@ -52,7 +52,6 @@ extension MessagePortPointer {
     /// Closes the connections of a local port that is invalid and that no loop watches: those with queued replies once these are sent, or the
     /// time is up. Any thread; call without a lock held. Calls user code.
     func sendLastRepliesAndClose() {
-        walkConnections { connection in connection.locked { connection.set(.isEnding, to: .isEnding) } }
         var replies = LastReplies()
         repeat {
             walkConnections { connection in

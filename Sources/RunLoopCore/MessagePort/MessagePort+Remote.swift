@@ -57,6 +57,19 @@ extension MessagePortPointer {
         connection?.release()
     }
 
+    /// Invalidates the port because its server is gone, after receiving the replies that the server has left in the socket. `release` may
+    /// release what has kept the port until then. Any thread; call without a lock held. Calls user code.
+    func invalidateAfterReplies(thenRelease release: () -> Void = {}) {
+        let connection = locked { () -> ConnectionPointer? in
+            if pointee.connection?.pointee.role != .client { return nil }
+            pointee.connection?.retain()
+            return pointee.connection
+        }
+        connection?.receiveLastReplies()
+        connection?.release()
+        base.invalidate(thenRelease: release)
+    }
+
     /// Whether the server is gone, even if no loop has noticed that yet. A system call if the server is another process. Any thread.
     var isPeerGone: Bool {
         locked {
@@ -70,7 +83,7 @@ extension MessagePortPointer {
     func sendOneWayAtOnce(_ message: Int32, _ data: DataPointer?) -> RequestResult? {
         // The port keeps its connection as long as the mutex is held.
         let result = locked { pointee.connection?.sendByOpenRing(message, data) }
-        if result == .isInvalid { base.invalidate() }
+        if result == .isInvalid { invalidateAfterReplies() }
         return result
     }
 
@@ -88,7 +101,7 @@ extension MessagePortPointer {
         held.end()
         // A callback may have released the port meanwhile: the connection keeps it alive.
         if sent != .success { Probe.report(.dropped, .messagePort, self, number: 0) }
-        if sent == .isInvalid { base.invalidate(thenRelease: { connection?.release() }) } else { connection?.release() }
+        if sent == .isInvalid { invalidateAfterReplies(thenRelease: { connection?.release() }) } else { connection?.release() }
         return sent
     }
 
@@ -113,7 +126,7 @@ extension MessagePortPointer {
         _ = pending.withdraw()
         let result = pending.pointee.result
         swap(&reply, &pending.pointee.reply)
-        if result == .isInvalid { base.invalidate(thenRelease: pending.destroy) } else { pending.destroy() }
+        if result == .isInvalid { invalidateAfterReplies(thenRelease: pending.destroy) } else { pending.destroy() }
         // A stop meanwhile is meant for the outer run. Outside of all runs, it concerns only a guest, whose host is notified of it.
         if wasStopped && (loop.pointee.activation.depth > 0 || loop.pointee.guest.isOn) { loop.requestStop() }
         return result
@@ -159,7 +172,7 @@ extension MessagePortPointer {
         // have released the port: the request keeps it alive, and then the connection does.
         if sent != .success, pending.withdraw() {
             pending.finish()
-            if sent == .isInvalid { base.invalidate(thenRelease: { connection?.release() }) } else { connection?.release() }
+            if sent == .isInvalid { invalidateAfterReplies(thenRelease: { connection?.release() }) } else { connection?.release() }
             return sent
         }
         // A run of the loop may have consumed the signal meanwhile, and left the request.

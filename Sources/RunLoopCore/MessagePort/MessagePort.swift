@@ -84,6 +84,7 @@ extension MessagePortPointer {
             closeConnection()
             return
         }
+        walkConnections { connection in connection.locked { connection.set(.isEnding, to: .isEnding) } }
         releaseName()
         // First, so that senders of this process learn that the port is invalid, rather than that there is no reply.
         walkConnections { if $0.pointee.role == .inProcess { $0.close() } }

@@ -20,7 +20,7 @@ enum RequestResult: Int32 {
 struct PendingRequest: Linked, CallbackInfo, ~Copyable {
     typealias Callout = @convention(c) (OpaquePointer?, Int32, OpaquePointer?, UnsafeMutableRawPointer?) -> Void
 
-    /// The remote port. Holds an internal reference.
+    /// The remote port. Holds an internal reference and, with a callback, one of the program's kind, until that has returned.
     let port: MessagePortPointer
     /// Where the thread waits, or the callback is to be called. The mode is retained.
     let loop: RunLoopPointer
@@ -64,6 +64,7 @@ extension MessagePortPointer {
         guard let memory = PendingRequest.slab.allocate(loop.threadContext) else { return nil }
         let pending = memory.assumingMemoryBound(to: PendingRequest.self)
         base.retainInternal()
+        if callout != nil { retain() }
         mode.retain()
         pending.initialize(to: PendingRequest(port: self, loop: loop, mode: mode, callout: callout, info: info))
         // Before another thread can complete the request.
@@ -215,10 +216,11 @@ extension PendingRequestPointer {
         timer.release()
     }
 
-    /// Frees the request, after removing it from the list. Also the release function of the source, which is called when the loop ends.
+    /// Frees the request, after removing it from the list, and releases the port. Also the release function of the source, which is called
+    /// when the loop ends. Calls user code if that was the last reference to the port.
     @inline(never)
     func destroy() {
-        let port = pointee.port
+        let (port, retainsPort) = (pointee.port, pointee.callout != nil)
         _ = withdraw()
         cancelTimer()
         // nil if the request has a callback, unless the thread has ended while sending the request.
@@ -227,6 +229,7 @@ extension PendingRequestPointer {
         pointee.mode.release()
         deinitialize(count: 1)
         PendingRequest.slab.deallocate(self)
+        if retainsPort { _ = port.release() }
         port.base.releaseInternal()
     }
 }
