@@ -4,7 +4,8 @@
  *
  *  A server creates a local port with a name and a callback, and adds the port's run loop source to a loop. A client
  *  creates a remote port for that name and sends requests, each of them a number and some data. The server's callback
- *  receives them one after the other and returns the replies. Requests are described in RLMessagePortRequest.h.
+ *  receives them one after the other (if the source is in the loops of several threads, each of these calls it) and
+ *  returns the replies. Requests are described in RLMessagePortRequest.h.
  *
  *      server                                                    client
  *      port = RLMessagePortCreateLocal(NULL, name, handle, …)    port = RLMessagePortCreateRemote(NULL, name)
@@ -18,7 +19,8 @@
  *  Names
  *  -----
  *  A name is 1 to 255 bytes long and contains no 0 byte. It belongs to the first local port that claims it, until that
- *  port is invalid or its process has ended, however it ended: a crash leaves no name behind. Names are visible to the
+ *  port is invalid or its process has ended, however it ended: a crash leaves no name behind. (Unless a child was made
+ *  by _Fork() or clone(), without the handlers of fork(), and runs no other program.) Names are visible to the
  *  processes of one user on one machine. They are files in a directory, which is `$RUNLOOP_PORT_DIR`, or else
  *  `$XDG_RUNTIME_DIR/runloop`, or else `/tmp/runloop-UID`, and which is created with mode 0700 if it is missing. A
  *  directory in which others could replace the user's files, or a symbolic link to a directory, is refused. Another
@@ -54,7 +56,8 @@
  *      EACCES        not permitted: the name is another user's, or the directory is not safe
  *      ENAMETOOLONG  the name has more than 255 bytes, or the path of the directory is too long
  *      ENOENT        the directory cannot be created, or /proc is not mounted
- *      EAGAIN        more than a hundred clients are waiting for the server to accept them: try again
+ *      EAGAIN        more than a hundred clients are waiting for the server to accept them: try again. A call of
+ *                    RLMessagePortGetNameOwner() counts as a client, too
  *      EPIPE         the port is invalid
  *
  *  A request ends with one of six results: RLMessagePortRequest.h. An empty name or one with a 0 byte is misuse.
@@ -125,7 +128,8 @@ typedef struct RLMessagePortContext {
  *  the sender wants none, if RLMessagePortCopyRequest() was called, or if the port has become invalid meanwhile. */
 typedef RLDataRef (*RLMessagePortCallBack)(RLMessagePortRef local, int32_t msgid, RLDataRef data, void *info);
 
-/** Called once, when a port was invalidated, on the thread that invalidated it or noticed that it had become invalid.
+/** Called when a port was invalidated, on the thread that invalidated it or noticed that it had become invalid. If a
+ *  port is invalid already, the function that sets the callback calls it.
  *  @param port  the port; already invalid.
  *  @param info  the port's info; NULL for a remote port, or if it has been released already. */
 typedef void (*RLMessagePortInvalidationCallBack)(RLMessagePortRef port, void *info);
@@ -154,7 +158,7 @@ RL_EXPORT RLMessagePortRef RLMessagePortCreateLocal(RLAllocatorRef allocator, RL
  *  @return the port, or NULL.
  *  Re-entrancy: may call the invalidation callback of a port for that name whose server is gone.
  *  Errors: ECONNREFUSED, EACCES, EAGAIN, ENAMETOOLONG, or the error of a system call.
- *  Cost: some system calls and one descriptor; none if the name is served in this process. */
+ *  Cost: some system calls and one descriptor; no descriptor if the name is served in this process. */
 RL_EXPORT RLMessagePortRef RLMessagePortCreateRemote(RLAllocatorRef allocator, RLStringRef name);
 
 /** Creates a remote port to a name that another user serves: see "Other users" above.
@@ -242,10 +246,11 @@ RL_EXPORT RLIndex RLMessagePortGetCapacity(RLMessagePortRef port);
 
 /** Sets the capacity of a local port: how many requests of this process may wait in it before senders have to wait.
  *  It is also the number of requests that may be taken over (RLMessagePortCopyRequest()) and unanswered for one client
- *  in another process before that client has to wait. How many may wait from each other process is limited by the
- *  kernel, in bytes: some hundred small requests. On a remote port it has no effect.
+ *  in another process before that client has to wait. How many may wait from each other process is limited in
+ *  bytes: by the kernel to some hundred small requests, and small one-way requests in the ring to half a megabyte. On a
+ *  remote port the capacity has no effect.
  *  @param capacity  1 or more; more than 2147483647 is taken as that.
- *  Thread: any; wakes senders that wait.  Cost: O(clients). */
+ *  Thread: any; wakes senders that wait.  Cost: O(clients); a system call. */
 RL_EXPORT void RLMessagePortSetCapacity(RLMessagePortRef port, RLIndex capacity);
 
 RL_EXTERN_C_END

@@ -65,7 +65,7 @@ enum {
     kRLMessagePortReceiveTimeout = -2,    /**< It was sent, at least in part, and no reply arrived in time. */
     kRLMessagePortIsInvalid = -3,         /**< It was not sent: the remote port is invalid, its server is gone. */
     kRLMessagePortTransportError = -4,    /**< Too large, a system failure, or the server will not answer. */
-    kRLMessagePortBecameInvalidError = -5 /**< It was sent, at least in part; the server ended before it replied. */
+    kRLMessagePortBecameInvalidError = -5 /**< It was sent, at least in part; a port ended before the reply. */
 };
 
 /** Returns a text for a result, such as "timed out waiting for a reply", for human readers. It is never NULL; an
@@ -138,10 +138,10 @@ RL_EXPORT RLTypeID RLMessagePortRequestGetTypeID(void);
  *  While a client in another process has as many unanswered requests as the port's capacity, no more requests are
  *  received from it: the client waits, within its time limits, until one is answered or released. While its process, or
  *  all processes of another user together, have 64 MB of them at the port, all these clients wait until less than
- *  60 MB are left. Data of 16 to 64 KiB takes 65 KiB of memory, and counts as that. Each further loop that serves the
- *  port may have received one more request.
- *  Ownership: Copy rule. Releasing the request without an answer notifies the sender that there is none: it gets
- *  kRLMessagePortTransportError.  Thread: that of the callback.
+ *  60 MB are left. Data of more than 16 KiB, and up to 64, takes 65 KiB of memory, and counts as that. Each further
+ *  loop that serves the port may have received one more request.
+ *  Ownership: Copy rule. Releasing the request without an answer notifies the sender that there is none, but not before
+ *  the port's callback has returned: the sender gets kRLMessagePortTransportError.  Thread: that of the callback.
  *  Re-entrancy: only in the port's own callback; elsewhere it is misuse.
  *  Cost: two locks; O(clients) when the 64 MB are reached, and when an answer or a release leaves less than 60 MB. */
 RL_EXPORT RLMessagePortRequestRef RLMessagePortCopyRequest(RLMessagePortRef local);
@@ -194,8 +194,7 @@ RL_EXPORT RLTimeInterval RLMessagePortGetRemainingTime(RLMessagePortRef local);
  *  @param uid  NULL, or receives its user ID.
  *  @param gid  NULL, or receives its group ID.
  *  @return 1 if they were written, else 0.
- *  Thread: that of the callback.  Re-entrancy: only in the port's own callback; elsewhere it is misuse.
- *  Cost: some system calls if the sender is in this process. */
+ *  Thread: that of the callback.  Re-entrancy: only in the port's own callback; elsewhere it is misuse. */
 RL_EXPORT RLBoolean RLMessagePortGetPeerCredentials(RLMessagePortRef local, int *pid, unsigned *uid, unsigned *gid);
 
 RL_EXTERN_C_END

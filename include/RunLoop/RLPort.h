@@ -3,9 +3,9 @@
  *  Example: examples/ports.c
  *
  *  A port is a queue with a callback. Any thread may send to it: create an RLPortMessage (RLPortMessage.h) and send it.
- *  The loops that have the port's run loop source deliver the messages, one after the other, to the port's callback. A
- *  port is NSPort (NSMachPort) for C. For other processes, for calls that wait for a reply, and for ports that are
- *  found by name, there are message ports: RLMessagePort.h.
+ *  The loops that have the port's run loop source deliver the messages, each loop one after the other, to the port's
+ *  callback. A port is NSPort (NSMachPort) for C. For other processes, for calls that wait for a reply, and for ports
+ *  that are found by name, there are message ports: RLMessagePort.h.
  *
  *      main thread                                     worker thread
  *      port = RLPortCreate(NULL, handle, …)            own = RLPortCreate(NULL, handle, …), source, AddSource
@@ -70,7 +70,8 @@ typedef struct RLPortContext {
  *  @param info     the port's info. */
 typedef void (*RLPortCallBack)(RLPortRef port, RLPortMessageRef message, void *info);
 
-/** Called once, when a port was invalidated, on the thread that invalidated it.
+/** Called when a port was invalidated, on the thread that invalidated it. If a port is invalid already, the function
+ *  that sets the callback calls it.
  *  @param port  the port; already invalid.
  *  @param info  the port's info; NULL if it has been released already. */
 typedef void (*RLPortInvalidationCallBack)(RLPortRef port, void *info);
@@ -124,7 +125,7 @@ RL_EXPORT RLIndex RLPortGetCapacity(RLPortRef port);
 
 /** Sets how many messages may wait in a port before senders have to wait. Messages that are already waiting are kept.
  *  @param capacity  1 or more; more than 2147483647 is taken as that. Memory is used only for messages that wait.
- *  Thread: any; wakes waiting senders. */
+ *  Thread: any; wakes waiting senders.  Cost: a system call. */
 RL_EXPORT void RLPortSetCapacity(RLPortRef port, RLIndex capacity);
 
 RL_EXTERN_C_END
