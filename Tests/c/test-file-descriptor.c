@@ -359,7 +359,12 @@ START_TEST(a_pidfd_calls_back_once)
         pause();
         _exit(0);
     }
-    expect_one_call((int)syscall(SYS_pidfd_open, child, 0), kill_child, &child);
+    int fd = (int)syscall(SYS_pidfd_open, child, 0);
+    /* Before Linux 5.3 there are none. */
+    if (fd >= 0 || errno != ENOSYS)
+        expect_one_call(fd, kill_child, &child);
+    else
+        kill_child(&child);
     waitpid(child, NULL, 0);
 }
 END_TEST

@@ -328,6 +328,9 @@ static void use_server_of_another_process(void *(*body)(void *))
     ck_assert_int_eq(asked_in_vain, 0);
     RLMessagePortInvalidate(remote);
     RLRelease(remote);
+    /* Before Linux 6.16, a thread of the library closes a socket in which there is still a reply. */
+    for (double end = monotonic_seconds() + 10; open_descriptors() > descriptors && monotonic_seconds() < end;)
+        sched_yield();
     ck_assert_int_eq(open_descriptors(), descriptors);
     ck_assert_int_eq(RLGetRetainCount(payload), 1);
     end_process(child, SIGKILL);
