@@ -13,8 +13,9 @@
  *      RLRunLoopAddSource(…), RLRunLoopRun()
  *        handle(port, 1, data, info) returns a reply
  *
- *  Within one process the kernel is entered only to wake a sleeping loop, and the object that was sent is the one that
- *  arrives: data is copied only if it is mutable (RLMutableDataRef) or its bytes belong to the caller.
+ *  Within one process a request takes no system call, unless it wakes a sleeping loop. (Each pass of a loop that serves
+ *  a name makes one, to look for clients.) The object that was sent is the one that arrives: data is copied only if it
+ *  is mutable (RLMutableDataRef) or its bytes belong to the caller.
  *
  *  Names
  *  -----

@@ -25,7 +25,8 @@
  *
  *  Large and many
  *  --------------
- *  Data may have up to 1.5 GB. To another process, more than 64 KiB are sent in chunks, as the other end reads them.
+ *  Data may have up to 1.5 GiB (0x60000000 bytes). To another process, more than 64 KiB are sent in chunks, as the
+ *  other end reads them.
  *  The sender of a large one-way request waits until the server has read most of it, up to its time limit (at least
  *  50 ms). If the limit is reached first, the request counts as not sent: the server discards what it has received.
  *  While it waits, the sender continues to receive requests for the local ports of its own loop, which calls their
@@ -86,7 +87,9 @@ RL_EXPORT const RLRunLoopMode kRLMessagePortPrivateReplyMode;
 typedef void (*RLMessagePortReplyCallBack)(RLMessagePortRef remote, int32_t result, RLDataRef reply, void *info);
 
 /** Sends a request, and waits for the reply if a reply mode is given.
- *  If this thread's loop is stopped while it waits, the stop applies to the outer run, once the reply has arrived.
+ *  If this thread's loop is stopped while it waits, the stop applies to the outer run, if there is one, once the wait
+ *  has ended, with or without a reply. While the thread waits for room, it runs no mode: if only its own loop serves
+ *  the port, it waits until the limit.
  *  @param msgid        a number for the server.
  *  @param data         the data, or NULL, which arrives as data of length 0.
  *  @param sendTimeout  seconds to wait for room in the server's queue; less than 0.001, or negative: does not wait; ten
@@ -148,14 +151,14 @@ RL_EXPORT RLMessagePortRequestRef RLMessagePortCopyRequest(RLMessagePortRef loca
 
 /** Answers a request that was taken over with RLMessagePortCopyRequest().
  *  @param data  the reply, or NULL.
- *  @return 1 if this is the answer to the request, even if the sender no longer waits or never wanted a reply. A second
- *  answer is misuse.
+ *  @return 1 if this is the answer to the request, even if the sender no longer waits or never wanted a reply, or if
+ *  the data is too large: then the sender gets kRLMessagePortTransportError. A second answer is misuse.
  *  Cost: as a request; never waits: data that the client does not read is kept for it. */
 RL_EXPORT RLBoolean RLMessagePortRequestReply(RLMessagePortRequestRef request, RLDataRef data);
 
 /** Returns how many more seconds the sender of a request will wait.
- *  The result is 0 if it no longer waits, because it timed out or is gone or the request was answered. It is infinity
- *  if the sender waits without limit, and always if it wants no reply.
+ *  The result is always infinity if the sender wants no reply. Otherwise it is 0 if the sender no longer waits, because
+ *  it timed out or is gone or the request was answered, and infinity if it waits without limit.
  *  Cost: reads the clock; a system call if the sender is another process. */
 RL_EXPORT RLTimeInterval RLMessagePortRequestGetRemainingTime(RLMessagePortRequestRef request);
 

@@ -142,8 +142,9 @@ extension ConnectionPointer {
     @inline(never)
     func receiveLastReplies() {
         guard let threadContext = ThreadContextPointer.current else { return }
-        // A limit in case that nothing can be received: a socket has room for fewer packets.
-        for _ in 0..<65536 {
+        // A server that only looks as if it were gone may send more meanwhile.
+        let deadline = Clock.now.advanced(by: PortLimits.lastReply)
+        while Clock.now < deadline {
             var reception = Reception(threadContext: threadContext)
             switch receive(&reception) {
             case .complete: _ = complete(reception.packet)

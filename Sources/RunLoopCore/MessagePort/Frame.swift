@@ -136,7 +136,8 @@ enum PortLimits {
     static var bytesAhead: Int { 16 * 1024 * 1024 }
     /// How many bytes all connections of the process together may have received ahead, not counting one packet or payload of each.
     static var allBytesAhead: Int { 64 * 1024 * 1024 }
-    /// How long, in nanoseconds, a port that ends waits for queued replies while no client reads any of them.
+    /// How long, in nanoseconds, a port that ends waits for queued replies while no client reads any of them; and how long the replies that
+    /// a server has left are received.
     static var lastReply: UInt64 { 100_000_000 }
     /// How long, in nanoseconds, a port, or all ports of a process that ends, wait for queued replies.
     static var lastReplies: UInt64 { 1_000_000_000 }

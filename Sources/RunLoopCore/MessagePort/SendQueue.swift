@@ -127,8 +127,7 @@ extension ConnectionPointer {
     /// Server: sends one packet of what is queued, or several small ones. Returns false if there is no room, and nil if nothing is queued or
     /// can be sent. The caller holds the mutex.
     func sendLastLocked() -> Bool? {
-        // In the child of a fork(), there is no descriptor.
-        if !pointee.isOpen || pointee.fd < 0 || pointee.sendQueue.isEmpty { return nil }
+        if !pointee.isOpen || pointee.sendQueue.isEmpty { return nil }
         var budget = 1
         let outcome = flushLocked(&budget)
         return budget < 1 ? true : outcome == .full ? false : nil
