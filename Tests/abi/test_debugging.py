@@ -94,7 +94,7 @@ def gdb(program, kind, debug_files, *commands):
         pytest.skip("gdb is not installed")
     words = ["-nx", "-q", "-batch", "-iex", f"set debug-file-directory {debug_files}", "-iex", "set auto-load off"]
     words += [word for command in commands for word in ("-ex", command)]
-    return subprocess.run(["gdb", *words, "--args", program, kind], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=True).stdout
+    return subprocess.run(["gdb", *words, "--args", program, kind], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True).stdout
 
 
 def backtrace(program, kind, debug_files):
@@ -123,7 +123,15 @@ def test_gdb_shows_all_with_the_installed_debug_information(installed, program):
     assert any(re.search(r"\bRunLoopCore/Loop/Run\.swift:\d+$", frame) for frame in shown), shown
 
 
+@pytest.fixture
+def calling(program, tmp_path):
+    """Skips a test if gdb cannot call functions here, not even of the C library: gdb 13 cannot on processors with AMX."""
+    if not re.search(r"^\$1 = [1-9]", gdb(program, "timer", tmp_path, "break main", "run", "print (int)getpid()"), re.MULTILINE):
+        pytest.skip("gdb cannot call functions on this machine")
+
+
 @pytest.mark.parametrize("has_debug_files", [False, True])
+@pytest.mark.usefixtures("calling")
 def test_gdb_shows_objects_by_the_commands_of_the_page(installed, program, tmp_path, has_debug_files):
     commands = re.findall(r"^\(gdb\) (.*)$", (ROOT / "docs/DEBUGGING.md").read_text(), re.MULTILINE)
     shown = gdb(program, "timer", installed / "usr/lib/debug" if has_debug_files else tmp_path, "break tick", "run", *commands)
