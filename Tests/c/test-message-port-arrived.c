@@ -1,6 +1,7 @@
 /* Checks that replies reach the callbacks of requests that were sent: if the server has ended since, and the port is used before
- * the loop runs; and if the program releases the port. */
+ * the loop runs, by one thread or by several; and if the program releases the port. */
 #include "message-port-child.h"
+#include <math.h>
 
 enum { REQUESTS = 5 };
 enum { ONE_WAY, PRIVATELY, ASYNC, CREATE, USES };
@@ -67,6 +68,58 @@ START_TEST(replies_of_a_server_that_has_ended_survive_the_use_of_the_port)
 }
 END_TEST
 
+enum { THREADS = 4, ROUNDS = 100 };
+
+static pthread_barrier_t together;
+
+static void *use_together(void *seconds)
+{
+    pthread_barrier_wait(&together);
+    double before = monotonic_seconds();
+    require(ask(remote, 1, "text", 20, NULL, NULL) == kRLMessagePortIsInvalid);
+    *(double *)seconds = monotonic_seconds() - before;
+    return NULL;
+}
+
+/* Returns how long the slowest of the threads has taken. The loop runs meanwhile or, unless `runs_loop`, afterwards. */
+static double use_by_threads(bool runs_loop)
+{
+    pthread_t threads[THREADS];
+    double seconds[THREADS], slowest = 0;
+    pthread_barrier_init(&together, NULL, THREADS + runs_loop);
+    for (int index = 0; index < THREADS; index++)
+        threads[index] = start_thread(use_together, &seconds[index]);
+    if (runs_loop) {
+        pthread_barrier_wait(&together);
+        expect_all_replies();
+    }
+    for (int index = 0; index < THREADS; index++) {
+        join_thread(threads[index]);
+        slowest = fmax(slowest, seconds[index]);
+    }
+    pthread_barrier_destroy(&together);
+    return slowest;
+}
+
+/* Each of the threads may be the one that receives a reply, or the one that finds that there are no more. None of them should
+ * take the tenth of a second that is the limit if the server is not gone. */
+START_TEST(replies_of_a_server_that_has_ended_survive_threads_that_use_the_port_together)
+{
+    int slow_rounds = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        begin_child(answer_and_end);
+        called = 0;
+        ask_all();
+        end_process(child, 0);
+        child = 0;
+        slow_rounds += use_by_threads(_i) > 0.09;
+        expect_all_replies();
+        end_child();
+    }
+    ck_assert_int_lt(slow_rounds, ROUNDS / 2);
+}
+END_TEST
+
 static void use_in_timer(UNUSED RLRunLoopTimerRef timer, UNUSED void *info)
 {
     end_process(child, 0);
@@ -111,6 +164,7 @@ Suite *suite_under_test(void)
     Suite *suite = suite_create("message-port-arrived");
     TCase *tcase = add_case(suite, "arrived", 60);
     tcase_add_loop_test(tcase, replies_of_a_server_that_has_ended_survive_the_use_of_the_port, 0, USES);
+    tcase_add_loop_test(tcase, replies_of_a_server_that_has_ended_survive_threads_that_use_the_port_together, 0, 2);
     tcase_add_test(tcase, a_reply_of_a_server_that_has_ended_survives_a_timer_that_uses_the_port);
     tcase_add_test(tcase, a_request_with_a_callback_retains_the_port);
     return suite;

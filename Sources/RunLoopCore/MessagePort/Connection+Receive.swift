@@ -25,6 +25,8 @@ struct Reception: BitwiseCopyable {
     /// How many more bytes may be received before other connections have their turn.
     var budget = PortLimits.bytesPerTurn
     var packet = ReceivedPacket()
+    /// Client: whether the packet has completed a request that the calling thread waits for.
+    var isAwaited = false
     /// The ring's next entry, once a packet was taken from the ring.
     var nextEntry: Ring.Next?
 }
@@ -127,15 +129,17 @@ extension ConnectionPointer {
     func receiveReply(on loop: RunLoopPointer) -> Bool {
         var reception = Reception(threadContext: loop.threadContext)
         let progress = receive(&reception)
-        return progress == .complete ? complete(reception.packet) : handleIncomplete(progress)
+        return progress == .complete ? reception.isAwaited : handleIncomplete(progress)
     }
 
-    /// Client: completes the request to which a packet is the answer. Returns true if the calling thread waits for that.
+    /// Client: completes the request to which a packet is the answer. The caller has received the packet under the port's mutex and still
+    /// holds it: otherwise another thread that finds no more packets could invalidate the port, and so the request, in between.
     @inline(__always)
-    private func complete(_ packet: ReceivedPacket) -> Bool {
+    private func completeLocked(_ reception: inout Reception) {
+        let packet = reception.packet
         let isKept = packet.data != nil || packet.frame.payloadLocation == .absent
         let result: RequestResult = packet.frame.kind == .reply && isKept ? .success : .transportError
-        return pointee.port.complete(packet.frame.id, result, packet.data)
+        reception.isAwaited = pointee.port.completeLocked(packet.frame.id, result, packet.data)
     }
 
     /// Client: receives what a server that is gone has left in the socket. Any thread; call without a lock held. Calls no user code.
@@ -147,9 +151,9 @@ extension ConnectionPointer {
         while Clock.now < deadline {
             var reception = Reception(threadContext: threadContext)
             switch receive(&reception) {
-            case .complete: _ = complete(reception.packet)
-            case .part: break
-            case .nothing: if !isPacketHere { return }
+            case .complete, .part: break
+            // Another thread may have closed the connection.
+            case .nothing: if locked({ !pointee.isOpen || !isPacketHere }) { return }
             case .closed, .violation: return
             }
         }
@@ -171,31 +175,33 @@ extension ConnectionPointer {
     }
 
     /// Receives the next ring entry or packet into `reception.packet`, or pieces of a large payload until it is complete or the budget is
-    /// used up. Any thread; call without a lock held. Calls no user code.
+    /// used up. A reply also completes its request. Any thread; call without a lock held. Calls no user code.
     func receive(_ reception: inout Reception) -> Progress {
+        let isClient = pointee.role == .client
         // Other threads may send between two pieces.
         while true {
             guard let buffer = DataPointer.receivingMemory(reception.threadContext) else { return .nothing }
             var passed: Int32 = -1
+            if isClient { pointee.port.pointee.mutex.lock() }
             pointee.mutex.lock()
             let progress = mayReceive(reception.isAhead) ? takeNext(buffer, &passed, &reception) : .nothing
             let isReserved = isReservedLocked
             if reception.isAhead { keepAheadLocked(progress, reception.packet) }
             pointee.mutex.unlock()
+            if isClient {
+                if progress == .complete { completeLocked(&reception) }
+                pointee.port.pointee.mutex.unlock()
+            }
             let mayContinue = isReserved || updateReservation()
             if passed >= 0 {
                 // Either a descriptor that the peer must not send, or the file of a ring, which has been mapped.
                 if progress == .violation { PacketSocket.closeApart(passed, from: pointee.sender) } else { Descriptor.close(passed) }
             }
             if progress != .part || reception.budget <= 0 || !mayContinue { return progress }
-            let frame = reception.packet.frame
-            if pointee.role == .client && frame.payloadLocation == .pieces && !pointee.port.isAwaiting(frame.id) {
-                locked { pointee.incoming.skip(frame.id) }
-            }
         }
     }
 
-    /// Takes one packet, which may be a piece, or one ring entry. The caller holds the mutex.
+    /// Takes one packet, which may be a piece, or one ring entry. The caller holds the mutex and, at a client, that of the port.
     @inline(__always)
     private func takeNext(_ buffer: UnsafeMutableRawPointer, _ passed: inout Int32, _ reception: inout Reception) -> Progress {
         if !isReservedLocked { return .part }
@@ -230,7 +236,9 @@ extension ConnectionPointer {
             reception.budget -= frame.length
             reception.packet.data = DataPointer.createReceived(buffer + Frame.headSize, count: frame.length, reception.threadContext)
             return .complete
-        case .pieces: return .part
+        case .pieces:
+            if pointee.role == .client && pointee.port.pending(frame.id) == nil { pointee.incoming.removeBytes() }
+            return .part
         case .file: return .nothing
         }
     }

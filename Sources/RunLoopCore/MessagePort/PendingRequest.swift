@@ -90,26 +90,21 @@ extension MessagePortPointer {
     }
 
     /// Completes the request with this number. Takes over the caller's reference to the reply. Returns true if the calling thread waits for
-    /// the request, false also if there is no such request. Any thread; call without the mutex held. Calls no user code.
-    @discardableResult
-    func complete(_ id: UInt32, _ result: RequestResult, _ reply: DataPointer?) -> Bool {
-        locked {
-            guard let pending = pending(id) else {
-                reply?.release()
-                return false
-            }
-            pending.pointee.reply = reply
-            // If the port was just invalidated, a failure gets the result that the invalidating thread gives to all other requests.
-            pending.complete(with: result == .success || pointee.base.isValid ? result : .becameInvalid)
-            return pending.pointee.callout == nil && pending.pointee.loop.isCurrent
+    /// the request, false also if there is no such request. Any thread; the caller holds the mutex. Calls no user code.
+    func completeLocked(_ id: UInt32, _ result: RequestResult, _ reply: DataPointer?) -> Bool {
+        guard let pending = pending(id) else {
+            reply?.release()
+            return false
         }
+        pending.pointee.reply = reply
+        // If the port was just invalidated, a failure gets the result that the invalidating thread gives to all other requests.
+        pending.complete(with: result == .success || pointee.base.isValid ? result : .becameInvalid)
+        return pending.pointee.callout == nil && pending.pointee.loop.isCurrent
     }
 
-    /// Whether a request with this number waits for its reply. O(number of waiting requests). Any thread; call without the mutex held.
-    func isAwaiting(_ id: UInt32) -> Bool { locked { pending(id) != nil } }
-
-    /// The request with this number; nil if it has timed out or was completed. The caller holds the mutex.
-    private func pending(_ id: UInt32) -> PendingRequestPointer? { pointee.pending.first?.first { $0.pointee.id == id } }
+    /// The request with this number; nil if it has timed out or was completed. O(number of waiting requests). Any thread; the caller holds
+    /// the mutex.
+    func pending(_ id: UInt32) -> PendingRequestPointer? { pointee.pending.first?.first { $0.pointee.id == id } }
 }
 
 // How a pending request ends: by a reply, by its time limit, because it could not be sent, or because the port becomes invalid. Called on

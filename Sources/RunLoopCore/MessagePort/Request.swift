@@ -80,7 +80,7 @@ extension RequestPointer {
         if let remote = connection.pointee.remote {
             let reply = isDropped ? nil : data?.lastingCopy()
             let isLost = isDropped || data != nil && reply == nil
-            remote.complete(pointee.id, isLost ? .transportError : .success, reply)
+            _ = remote.locked { remote.completeLocked(pointee.id, isLost ? .transportError : .success, reply) }
         } else if isDropped {
             connection.send(Frame(kind: .dropped, id: pointee.id), nil)
         } else {
@@ -124,8 +124,10 @@ extension RequestPointer {
         if pointee.id == 0 { return .infinity }
         let now = pointee.deadline == .never ? Instant.distantPast : Clock.now
         if now >= pointee.deadline || pointee.answered.load(ordering: .acquiring) != 0 { return 0 }
-        let connection = pointee.connection
-        let isAwaited = connection.pointee.remote?.isAwaiting(pointee.id) ?? connection.locked { connection.isConnected }
+        let (connection, id) = (pointee.connection, pointee.id)
+        let isAwaited =
+            connection.pointee.remote.map { remote in remote.locked { remote.pending(id) != nil } }
+            ?? connection.locked { connection.isConnected }
         if !isAwaited { return 0 }
         return pointee.deadline == .never ? .infinity : Double(pointee.deadline.nanoseconds - now.nanoseconds) * 1e-9
     }
