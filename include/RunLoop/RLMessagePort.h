@@ -70,9 +70,8 @@
  *  disturbed. A client whose one-way requests this process has no memory to receive is disconnected, too, since one-way
  *  requests must not be lost silently. A server waits for its clients only a moment before it ends, and accepts no
  *  descriptors from them. If a peer passes some nevertheless, threads of the library close them: at most eight, which
- *  end when that is done.
- *  Before Linux 6.16 these threads also close the socket of a peer that is disconnected with packets still unreceived.
- *  SECURITY.md describes the worst that a peer can do.
+ *  end when that is done. Before Linux 6.16 these threads also close the socket of a peer that is disconnected with
+ *  packets still unreceived. SECURITY.md describes the worst that a peer can do.
  *
  *  The end
  *  -------
@@ -205,7 +204,7 @@ RL_EXPORT void RLMessagePortGetContext(RLMessagePortRef port, RLMessagePortConte
  *  Re-entrancy: calls invalidation callbacks (those of the port, of this process's remote ports for it, and of requests
  *  that are to be answered later) and context.release.
  *  Cost: O(clients + waiting requests); some system calls. If large replies are still queued, it waits for their
- *  clients to read them, for a second at most, before it calls callbacks: see RLMessagePortRequest.h. */
+ *  clients to read them, for a second at most, before it calls the port's own callback: see RLMessagePortRequest.h. */
 RL_EXPORT void RLMessagePortInvalidate(RLMessagePortRef port);
 
 /** Returns whether a port is valid. A remote port may not yet have noticed that its server is gone. */

@@ -104,7 +104,7 @@ typedef void (*RLMessagePortReplyCallBack)(RLMessagePortRef remote, int32_t resu
  *  Errors: the result; misuse returns kRLMessagePortTransportError. If the kernel lacks the memory to wake the server,
  *  the connection ends: one-way requests then return kRLMessagePortIsInvalid, although the server may receive them.
  *  Cost: within the process O(1), or a copy of data that can change; between processes two copies and a few system
- *  calls. */
+ *  calls. If the server turns out to be gone, the replies that it has left are received first, for 0.1 s at most. */
 RL_EXPORT int32_t RLMessagePortSendRequest(RLMessagePortRef remote, int32_t msgid, RLDataRef data,
                                            RLTimeInterval sendTimeout, RLTimeInterval rcvTimeout,
                                            RLRunLoopMode replyMode, RLDataRef *returnData);
@@ -122,8 +122,8 @@ RL_EXPORT int32_t RLMessagePortSendRequest(RLMessagePortRef remote, int32_t msgi
  *  @param callout      not NULL.
  *  @param info         passed to callout; must be valid until callout is called.
  *  @return kRLMessagePortSuccess if the request was sent; otherwise the callback is not called.
- *  Ownership: the port is retained until the callback has returned.  Thread: any; the callback is called on the same
- *  thread.
+ *  Ownership: the port is retained until the callback has returned; if this thread exits before, until then, and its
+ *  invalidation callback may be called then.  Thread: any; the callback is called on the same thread.
  *  Re-entrancy: calls invalidation callbacks as RLMessagePortSendRequest() does; callout only after it has returned.
  *  Errors: the result; misuse returns kRLMessagePortTransportError.
  *  Cost: allocates a source and, with a time limit, a timer, in addition to the cost of a request with a reply. With

@@ -7,7 +7,7 @@ import Synchronization
 
 /// How long a port or a process that ends goes on with these rounds. Plain values.
 struct LastReplies {
-    /// The process that has created the latest local port. Guarded by `PortRegistry.namesMutex`.
+    /// The process that has created the latest local port. Written under `PortRegistry.namesMutex`.
     private nonisolated(unsafe) static var process: Int32 = 0
     /// Evaluated once: registers the function for exit(3).
     private static let isRegistered: Void = Thread.callAtProcessExit {
