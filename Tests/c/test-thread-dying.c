@@ -192,12 +192,78 @@ START_TEST(pthread_exit_in_a_callback_ends_thread_and_loop)
 }
 END_TEST
 
+/* -- Callbacks that end the thread while its loop is torn down -- */
+
+enum { IN_CANCEL, IN_RELEASE_OF_A_TIMER, IN_RELEASE_OF_A_FUNCTION, ENDS };
+static int ending;
+static struct lifetime torn_life;
+static atomic_int torn[ENDS];
+static int torn_pipe[2];
+
+static void tear(int where)
+{
+    torn[where]++;
+    if (where == ending)
+        pthread_exit(NULL);
+}
+
+static void tear_in_cancel(UNUSED void *info, UNUSED RLRunLoopRef loop, UNUSED RLRunLoopMode mode) { tear(IN_CANCEL); }
+
+static void tear_in_release(const void *info)
+{
+    lifetime_release(info);
+    tear(IN_RELEASE_OF_A_TIMER);
+}
+
+static void tear_in_function(UNUSED void *info) { tear(IN_RELEASE_OF_A_FUNCTION); }
+
+static void *exit_with_torn_items(UNUSED void *info)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    RLRunLoopSourceContext context = {
+        .info = &torn_life, .retain = lifetime_retain, .release = lifetime_release, .cancel = tear_in_cancel};
+    RLRunLoopTimerContext timer_context = {.info = &torn_life, .retain = lifetime_retain, .release = tear_in_release};
+    for (int i = 0; i < 2; i++) {
+        RLRunLoopSourceRef source = RLRunLoopSourceCreate(NULL, i, &context);
+        RLRunLoopAddSource(loop, source, kRLRunLoopDefaultMode);
+        RLRelease(source);
+        RLRunLoopTimerRef timer =
+            RLRunLoopTimerCreate(NULL, RLAbsoluteTimeGetCurrent() + 60, 0, 0, 0, ignore_timer, &timer_context);
+        RLRunLoopAddTimer(loop, timer, kRLRunLoopDefaultMode);
+        RLRelease(timer);
+        RLRunLoopPerformFunctionWithRelease(loop, RLSTR("never run"), do_nothing, NULL, tear_in_function);
+    }
+    struct watch watch = {0};
+    watch_fd(&watch, torn_pipe[0], 0); /* so that the loop has descriptors of its own */
+    RLRelease(watch.source);
+    RLRunLoopRunInMode(kRLRunLoopDefaultMode, 0.001, false);
+    return NULL;
+}
+
+/* No more than two callbacks end a thread: ThreadSanitizer does not survive more. */
+START_TEST(callbacks_that_end_an_exiting_thread_leave_nothing_behind)
+{
+    make_pipe(torn_pipe);
+    int before = open_descriptors();
+    ending = _i;
+    for (int round = 1; round <= 10; round++) {
+        join_thread(start_thread(exit_with_torn_items, NULL));
+        for (int where = 0; where < ENDS; where++)
+            ck_assert_int_eq(torn[where], 2 * round);
+    }
+    ck_assert_int_eq(lifetime_held(&torn_life), 0);
+    ck_assert_int_eq(open_descriptors(), before);
+    close_pipe(torn_pipe);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("thread-dying");
     TCase *tcase = add_case(suite, "exiting", 60);
     tcase_add_test(tcase, loops_end_while_other_threads_use_them);
     tcase_add_test(tcase, callbacks_of_an_exiting_thread_may_use_its_loop);
+    tcase_add_loop_test(tcase, callbacks_that_end_an_exiting_thread_leave_nothing_behind, 0, ENDS);
     tcase_add_test(tcase, pthread_exit_in_a_callback_ends_thread_and_loop);
     return suite;
 }

@@ -97,8 +97,11 @@ enum Registry {
         guard let threadContext = ThreadContextPointer.current, UnsafeMutableRawPointer(threadContext) == slot else { return }
         let loop = RunLoopPointer(threadContext)
         Thread.forbidCancellation()
+        // If a callback ends the thread once more, this function is called again.
+        Thread.callAtExit(with: UnsafeMutableRawPointer(threadContext))
         loop.close()
         loop.trimCaches()
+        Thread.callAtExit(with: nil)
         Thread.slot = nil
         // Any thread may use the main loop's handle without holding a reference (RLRunLoopGetMain). So this loop is not released: the
         // handle remains valid and refers to a closed loop.

@@ -144,8 +144,15 @@ extension RunLoopPointer {
     // MARK: thread exit
 
     /// Drops all requests when the thread exits, after the inbox has been closed: they will never run. Does not depend on memory being
-    /// available. Call without the lock held; calls release functions.
+    /// available. Call without the lock held; calls release functions. If one ends the thread, the loop is closed once more.
     func dropRequests() {
+        withdrawAll(locked { nextWithdrawal() })
+        while let extra = locked({ takeFirstRelease(nil) }) { PerformRequest.finishExtra(extra, .loopIsGone) }
+    }
+
+    /// Takes out all requests, and wakes the threads that wait for them. Their release functions are left in `withdrawn`. Call without the
+    /// lock held; calls no user code but the probe.
+    private func withdrawAll(_ withdrawal: Int) {
         var held = PlainList<PerformRequest>()
         var posted = PlainList<PerformRequest>()
         var batches = PlainList<PerformBatch>()
@@ -155,22 +162,23 @@ extension RunLoopPointer {
             _ = inbox.empty(into: &posted, room: 0)
             swap(&batches, &pointee.batches)
         }
-        drop(held.elements, 0..<held.count)
-        drop(posted.elements, 0..<posted.count)
+        withdraw(held.elements, 0..<held.count, withdrawal)
+        withdraw(posted.elements, 0..<posted.count, withdrawal)
         for level in 0..<batches.count {
             let batch = batches[level]
-            drop(batch.requests, 0..<batch.kept)
+            withdraw(batch.requests, 0..<batch.kept, withdrawal)
             // The thread has exited inside the function that was being called.
-            drop(batch.requests, (batch.isCalling ? batch.next - 1 : batch.next)..<batch.count)
+            withdraw(batch.requests, (batch.isCalling ? batch.next - 1 : batch.next)..<batch.count, withdrawal)
             free(batch.requests)
         }
-        while let extra = locked({ takeFirstRelease(nil) }) { PerformRequest.finishExtra(extra, .loopIsGone) }
     }
 
-    /// Drops the requests in this range that are not finished. Call without the lock held; calls release functions.
+    /// Does this for the requests in this range that are not finished.
     @inline(never)
-    private func drop(_ requests: UnsafeMutablePointer<PerformRequest>?, _ range: Range<Int>) {
+    private func withdraw(_ requests: UnsafeMutablePointer<PerformRequest>?, _ range: Range<Int>, _ withdrawal: Int) {
         guard let requests else { return }
-        for index in range where requests[index].modes != nil { requests[index].finishUncalled(.loopIsGone) }
+        let taken = UnsafeMutableBufferPointer(rebasing: UnsafeMutableBufferPointer(start: requests, count: range.upperBound)[range])
+        locked { saveReleases(of: taken, taken.count, withdrawal) }
+        for request in taken where request.modes != nil { request.finishUncalled(.loopIsGone) }
     }
 }

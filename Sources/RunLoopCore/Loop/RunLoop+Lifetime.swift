@@ -14,7 +14,8 @@ extension RunLoopPointer {
     }
 
     /// Closes the loop when its thread exits: calls the sources' cancel functions, removes everything from the loop, and drops the
-    /// functions that wait. Sources, timers and observers stay valid and can be added to another loop. Calls user code.
+    /// functions that wait. Sources, timers and observers stay valid and can be added to another loop. Calls user code, which may end the
+    /// thread once more: then the thread calls this again, which does what is left.
     func close() {
         locked {
             pointee.isOpen = false
@@ -28,7 +29,10 @@ extension RunLoopPointer {
         endRunningDelayed()
         abandonCalls()
         while let source = locked({ anySource }) {
+            let held = HeldWhileCalling()
+            held.register(source)
             removeFromAllModes(source)
+            held.end()
             source.release()
         }
         while let timer = locked({ anyTimer }) {

@@ -224,7 +224,8 @@ extension PendingRequestPointer {
         pointee.mode.release()
         deinitialize(count: 1)
         PendingRequest.slab.deallocate(self)
-        if retainsPort { _ = port.release() }
         port.base.releaseInternal()
+        // Last, since a callback may end the thread.
+        if retainsPort { _ = port.release() }
     }
 }

@@ -34,9 +34,9 @@ enum Thread {
         return error == 0
     }
 
-    /// Sets the value with which the calling thread calls the function. Requires `reserveCallAtExit`, which has allocated the memory, so
-    /// this cannot fail.
-    static func callAtExit(with value: UnsafeMutableRawPointer) { pthread_setspecific(exitKey, value) }
+    /// Sets the value with which the calling thread calls the function; nil: does not call it. Requires `reserveCallAtExit`, which has
+    /// allocated the memory, so this cannot fail.
+    static func callAtExit(with value: UnsafeMutableRawPointer?) { pthread_setspecific(exitKey, value) }
 
     /// Registers functions to be called before fork(), and after it in parent and child, in addition to those registered before. Never
     /// undone: the library is linked so that it stays loaded (-z nodelete). If memory runs out, the functions are not registered, and a

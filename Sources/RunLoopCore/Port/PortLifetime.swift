@@ -20,13 +20,23 @@ extension PortHeaderPointer {
             return true
         }
         if !isLast { return false }
+        // A callback may end the thread, and only a thread with a loop cleans up then.
+        _ = Registry.current
+        let held = HeldWhileCalling()
+        held.register(self) { port, _, _ in PortHeaderPointer(port).endLastRelease() }
         invalidate()
+        held.end()
+        endLastRelease()
+        return true
+    }
+
+    /// Releases the program's last reference after the port was invalidated. Any thread; call without a lock held.
+    private func endLastRelease() {
         let isUnused = locked { () -> Bool in
             pointee.isLastReleased = false
             return pointee.object.release() && updateIsKept()
         }
         if isUnused { releaseInternal() }
-        return true
     }
 
     /// Makes `isKept` agree with whether there are references of the program or running calls. Adds the internal reference that stands for
