@@ -145,7 +145,7 @@ extension ConnectionPointer {
     /// Client: receives what a server that is gone has left in the socket. Any thread; call without a lock held. Calls no user code.
     @inline(never)
     func receiveLastReplies() {
-        guard let threadContext = ThreadContextPointer.current else { return }
+        guard pointee.role == .client, let threadContext = ThreadContextPointer.current else { return }
         // A server that only looks as if it were gone may send more meanwhile.
         let deadline = Clock.now.advanced(by: PortLimits.lastReply)
         while Clock.now < deadline {

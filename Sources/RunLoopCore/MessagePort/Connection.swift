@@ -41,13 +41,13 @@ struct Connection: Linked, Locked, CallbackInfo, ~Copyable {
     var fd: Int32
     let mutex = Mutex()
     // Guarded by `mutex`.
-    /// Cleared once, by `shutDown`.
+    /// Cleared once, by `close`.
     var isOpen = true
     /// Whether descriptors may arrive with packets: at a client that expects a ring, and at every socket on Linux before 6.16.
     var acceptsDescriptors = PacketSocket.cannotRefuseDescriptors
     /// Server: the client has sent its hello, with the name of the port that it wants.
     var handshakeDone = false
-    /// Watches the socket; nil if there is none, and once the connection is closed. Retained.
+    /// Watches the socket; nil if there is none, and once `close` has removed it from all loops. Retained.
     var source: SourcePointer?
     /// Frames that did not fit into the socket buffer. While there are any, a server handles no requests.
     var sendQueue = SendQueue()
@@ -119,8 +119,7 @@ extension ConnectionPointer {
             if role == .server { connection.countUnanswered(0, bytes: 0) }
             return connection
         }
-        // Unless `SilentClients` has closed it and released the reference of open connections already.
-        if connection.shutDown() { connection.release() }
+        connection.close()
         connection.release()
         return nil
     }
@@ -234,54 +233,50 @@ extension ConnectionPointer {
         return source
     }
 
-    /// Closes the connection: shuts the socket down, which the peer notices, removes the source from all loops, invalidates the remote port
-    /// of a connection within the process, and calls the invalidation callbacks of requests. A second call has no effect. Any thread that
-    /// has a reference; call without a lock held. Calls user code.
+    /// Closes the connection: shuts the socket down, which the peer notices, drops what was received and not delivered, removes the source
+    /// from all loops, closes a server's descriptor, invalidates the remote port of a connection within the process, and calls the
+    /// invalidation callbacks of requests. A second call has no effect. Any thread that has a reference; call without a lock held. Calls
+    /// user code.
     @inline(never)
     func close() {
-        if !shutDown() { return }
+        let isFirst = locked { () -> Bool in
+            if !pointee.isOpen { return false }
+            if pointee.fd >= 0 {
+                PacketSocket.shutDown(pointee.fd)
+                // From here on, a client that puts an entry into the ring also sends a doorbell. That fails, so the client notices the end.
+                if pointee.ring.isOpen { pointee.ring.requestDoorbell() }
+            }
+            pointee.isOpen = false
+            set(.hasHungUp, to: [])
+            pointee.ahead.removeAll()
+            pointee.incoming.reset()
+            return true
+        }
+        if !isFirst { return }
+        if pointee.role == .server {
+            SilentClients.remove(self)
+            endReservation()
+        }
+        if let source = pointee.source { RunLoopPointer.invalidate(source) }
+        let source = locked { () -> SourcePointer? in
+            if pointee.role == .server && pointee.fd >= 0 {
+                PacketSocket.close(pointee.fd, acceptsDescriptors: pointee.acceptsDescriptors)
+                pointee.fd = -1
+            }
+            defer { pointee.source = nil }
+            return pointee.source
+        }
+        source?.release()
         pointee.remote?.base.invalidate()
         callRequestInvalidations()
         release()
     }
 
-    /// Shuts the socket down, drops what was received and not delivered, invalidates the source, and closes a server's descriptor. Returns
-    /// false if that was done before. Any thread; call without a lock held.
-    private func shutDown() -> Bool {
-        var isFirst = false
-        let source = locked { () -> SourcePointer? in
-            if pointee.isOpen && pointee.fd >= 0 {
-                PacketSocket.shutDown(pointee.fd)
-                // From here on, a client that puts an entry into the ring also sends a doorbell. That fails, so the client notices the end.
-                if pointee.ring.isOpen { pointee.ring.requestDoorbell() }
-            }
-            isFirst = pointee.isOpen
-            pointee.isOpen = false
-            set(.hasHungUp, to: [])
-            pointee.ahead.removeAll()
-            pointee.incoming.reset()
-            defer { pointee.source = nil }
-            return pointee.source
-        }
-        if pointee.role == .server {
-            SilentClients.remove(self)
-            endReservation()
-        }
-        guard let source else { return isFirst }
-        RunLoopPointer.invalidate(source)
-        if pointee.role == .server {
-            locked {
-                if pointee.fd >= 0 { PacketSocket.close(pointee.fd, acceptsDescriptors: pointee.acceptsDescriptors) }
-                pointee.fd = -1
-            }
-        }
-        source.release()
-        return isFirst
-    }
-
     /// In the child of a fork(): closes the descriptor and cancels the invalidation callbacks of requests. Does not shut the socket down,
     /// which the parent's peer would notice.
     func resetInChild() {
+        // If a thread that does not exist here was closing the connection, it is closed once more.
+        if pointee.source != nil { pointee.isOpen = true }
         if pointee.fd >= 0 { Descriptor.close(pointee.fd) }
         pointee.fd = -1
         while let request = pointee.requestsWithInvalidation { request.cancelInvalidation() }
@@ -290,6 +285,7 @@ extension ConnectionPointer {
     /// The source, retained for the caller; nil once the connection is closed. Any thread; call without the mutex held.
     var sharedSource: SourcePointer? {
         locked {
+            if !pointee.isOpen { return nil }
             pointee.source?.pointee.item.object.retain()
             return pointee.source
         }

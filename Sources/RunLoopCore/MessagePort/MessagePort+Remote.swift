@@ -46,25 +46,32 @@ extension MessagePortPointer {
         return false
     }
 
-    /// Closes the connection, if there is one. Any thread; call without a lock held. Calls user code.
+    /// Closes the connection, if there is one. It stays the port's meanwhile, so that the child of a fork() closes it, too. Any thread; call
+    /// without a lock held. Calls user code.
     @inline(never)
     func closeConnection() {
-        let connection = locked { () -> ConnectionPointer? in
+        guard let connection = sharedConnection else { return }
+        connection.close()
+        let isOwned = locked { () -> Bool in
             defer { pointee.connection = nil }
+            return pointee.connection != nil
+        }
+        if isOwned { connection.release() }
+        connection.release()
+    }
+
+    /// The connection, retained for the caller; nil if there is none. Any thread; call without a lock held.
+    private var sharedConnection: ConnectionPointer? {
+        locked {
+            pointee.connection?.retain()
             return pointee.connection
         }
-        connection?.close()
-        connection?.release()
     }
 
     /// Invalidates the port because its server is gone, after receiving the replies that the server has left in the socket. `release` may
     /// release what has kept the port until then. Any thread; call without a lock held. Calls user code.
     func invalidateAfterReplies(thenRelease release: () -> Void = {}) {
-        let connection = locked { () -> ConnectionPointer? in
-            if pointee.connection?.pointee.role != .client { return nil }
-            pointee.connection?.retain()
-            return pointee.connection
-        }
+        let connection = sharedConnection
         connection?.receiveLastReplies()
         connection?.release()
         base.invalidate(thenRelease: release)
@@ -91,10 +98,7 @@ extension MessagePortPointer {
     /// held. Calls user code if the port has to be invalidated.
     func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendLimit: Instant) -> RequestResult {
         let frame = Frame(kind: .request, payloadLocation: .inline, messageID: message)
-        let connection = locked { () -> ConnectionPointer? in
-            pointee.connection?.retain()
-            return pointee.connection
-        }
+        let connection = sharedConnection
         let held = HeldWhileCalling()
         if let connection { held.register(connection) { connection, _, _ in ConnectionPointer(connection).release() } }
         let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
