@@ -142,7 +142,8 @@ extension ConnectionPointer {
         reception.isAwaited = pointee.port.completeLocked(packet.frame.id, result, packet.data)
     }
 
-    /// Client: receives what a server that is gone has left in the socket. Any thread; call without a lock held. Calls no user code.
+    /// Client: receives what a server that is gone has left in the socket. Any thread; call without a lock held. Calls the error handler if
+    /// that violates the protocol.
     @inline(never)
     func receiveLastReplies() {
         guard pointee.role == .client, let threadContext = ThreadContextPointer.current else { return }
@@ -152,9 +153,10 @@ extension ConnectionPointer {
             var reception = Reception(threadContext: threadContext)
             switch receive(&reception) {
             case .complete, .part: break
-            // Another thread may have closed the connection.
-            case .nothing: if locked({ !pointee.isOpen || !isPacketHere }) { return }
-            case .closed, .violation: return
+            // Another thread may have closed the connection, or be about to.
+            case .nothing: if locked({ !pointee.isOpen || has(.isViolated) || !isPacketHere }) { return }
+            case .closed: return
+            case .violation: return warn(of: Self.invalidPacket)
             }
         }
     }
@@ -186,6 +188,7 @@ extension ConnectionPointer {
             pointee.mutex.lock()
             let progress = mayReceive(reception.isAhead) ? takeNext(buffer, &passed, &reception) : .nothing
             let isReserved = isReservedLocked
+            if progress == .violation { set(.isViolated, to: .isViolated) }
             if reception.isAhead { keepAheadLocked(progress, reception.packet) }
             pointee.mutex.unlock()
             if isClient {
@@ -268,12 +271,12 @@ extension ConnectionPointer {
         return true
     }
 
-    /// Whether the connection may receive now. While it `isFull`, it may not. A loop must also wait until all packets received ahead are
-    /// delivered, since otherwise the order of requests would change; and at a server, until no reply is queued. The loops that serve a port
-    /// update what they watch one after the other, so one of them may still get here. The caller holds the mutex.
+    /// Whether the connection may receive now. While it `isFull` or `isViolated`, it may not. A loop must also wait until all packets
+    /// received ahead are delivered, since otherwise the order of requests would change; and at a server, until no reply is queued. The
+    /// loops that serve a port update what they watch one after the other, so one of them may still get here. The caller holds the mutex.
     @inline(__always)
     private func mayReceive(_ isAhead: Bool) -> Bool {
-        if !pointee.isOpen || has(.isFull) { return false }
+        if !pointee.isOpen || has([.isFull, .isViolated]) { return false }
         if isAhead { return pointee.ahead.hasRoom(toFinish: pointee.incoming.isUnderWay) }
         return !has(.hasAhead) && (pointee.role == .client || pointee.sendQueue.isEmpty)
     }
@@ -289,7 +292,7 @@ extension ConnectionPointer {
     @inline(never)
     private func handleIncomplete(_ progress: Progress) -> Bool {
         if progress == .closed { handlePeerClosed() }
-        if progress == .violation { disconnect(because: "was disconnected because it sent an invalid packet") }
+        if progress == .violation { disconnect(because: Self.invalidPacket) }
         return false
     }
 
@@ -300,7 +303,11 @@ extension ConnectionPointer {
     /// Other connections are not affected. Call without a lock held; calls user code.
     @inline(never)
     func disconnect(because reason: Name) {
-        Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), reason)
+        warn(of: reason)
         handlePeerClosed()
     }
+
+    private static var invalidPacket: Name { "was disconnected because it sent an invalid packet" }
+
+    private func warn(of reason: Name) { Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), reason) }
 }

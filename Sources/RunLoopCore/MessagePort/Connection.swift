@@ -171,6 +171,8 @@ extension Connection {
         static let hasMemory = Conditions(rawValue: 32)
         /// Server: the port is invalid, and nothing is sent but what is queued already.
         static let isEnding = Conditions(rawValue: 64)
+        /// The peer has violated the protocol: nothing more is received, and the thread that has noticed it closes the connection.
+        static let isViolated = Conditions(rawValue: 128)
 
         /// Returns the events to watch the socket for: room while frames are queued, otherwise packets. A client that sends a large request
         /// also reads replies, since a server that waits for room for a reply reads no requests. A server with packets in `ahead` also

@@ -27,8 +27,7 @@ struct ReceivedAhead: ~Copyable {
         // Each connection may have one packet whatever others have, so that a process that sends to this one does not wait because of
         // others.
         let isFull = bytes >= PortLimits.bytesAhead || bytes > 0 && Self.allBytes.load(ordering: .relaxed) >= PortLimits.allBytesAhead
-        if isFull && !isUnderWay || !packets.reserve(packets.count + 1) { return false }
-        return isEmpty || packets[packets.count - 1].frame.kind != .dropped
+        return (!isFull || isUnderWay) && packets.reserve(packets.count + 1)
     }
 
     /// Adds a packet, for which `hasRoom` has made room.
