@@ -253,7 +253,8 @@ typedef void (*RLErrorHandler)(const char *message, void *info);
 
 /** Sets the handler that receives reports of misuse, for the whole process.
  *  RUNLOOP_MISUSE=abort still aborts the process, after the handler has returned.
- *  @param handler  called for each report; NULL restores the default, which writes one line to stderr.
+ *  @param handler  called for each report; NULL restores the default, which writes one line to descriptor 2. (So leave
+ *                  0 to 2 open, as every program should: otherwise descriptors of the library get these numbers.)
  *  @param info     passed to handler; may be NULL. Handler and info are replaced together.
  *  Ownership: info stays yours. It must be valid as long as the handler is set, and until handler calls already begun
  *  by other threads have returned. */

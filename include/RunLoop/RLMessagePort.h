@@ -24,9 +24,14 @@
  *  by _Fork() or clone(), without the handlers of fork(), and runs no other program.) Names are visible to the
  *  processes of one user on one machine. They are files in a directory, which is `$RUNLOOP_PORT_DIR`, or else
  *  `$XDG_RUNTIME_DIR/runloop`, or else `/tmp/runloop-UID`, and which is created with mode 0700 if it is missing. A
- *  directory in which others could replace the user's files, or a symbolic link to a directory, is refused. Another
- *  user can create the one in /tmp first, so set RUNLOOP_PORT_DIR for daemons. The kernel identifies the other end, and
- *  processes of other users are refused. /proc must be mounted.
+ *  directory in which others could replace the user's files, or a symbolic link to a directory, is refused; the
+ *  directories above it are not checked. Another user can create the one in /tmp first, and a daemon often has no
+ *  XDG_RUNTIME_DIR while its clients have one: so set RUNLOOP_PORT_DIR for daemons and their clients. A program that
+ *  has more rights than its caller (setuid) ignores both variables. The kernel identifies the other end, and processes
+ *  of other users are refused. /proc must be mounted.
+ *
+ *  The two files of a name whose process has ended are removed when a process claims the next name. Do not remove the
+ *  files of a server that runs: it is then not found, and without the one with .lock another can claim its name.
  *
  *  Other users
  *  -----------
@@ -52,7 +57,7 @@
  *  ------
  *  Functions that create or name a port set errno if they fail:
  *
- *      EADDRINUSE    the name is taken; RLMessagePortGetNameOwner() returns the process that has it
+ *      EADDRINUSE    the name is taken; RLMessagePortGetNameOwner() returns the process that serves it
  *      ECONNREFUSED  the name is not served
  *      EACCES        not permitted: the name is another user's, or the directory is not safe
  *      ENAMETOOLONG  the name has more than 255 bytes, or the path of the directory is too long
@@ -75,9 +80,13 @@
  *
  *  The end
  *  -------
- *  Invalidating a local port frees its name and disconnects its clients; their remote ports become invalid. A waiting
- *  client is notified at once, even if the server is killed. Otherwise a remote port notices when it is next used, when
- *  another is created for its name, and while a loop runs in a mode that is not empty and was a reply mode of the port.
+ *  Invalidating a local port frees its name and disconnects its clients; their remote ports become invalid. A client
+ *  that waits for a reply, in a call or with a callback, is notified at once, even if the server is killed. Otherwise a
+ *  remote port notices
+ *  - when it is next used, or another is created for its name;
+ *  - while a loop runs in a mode that is not empty, and in which an earlier request has waited for its reply.
+ *  So a port that has sent only one-way requests notices only when it is used. To be told of the end in any case, keep
+ *  an asynchronous request without a time limit that the server does not answer.
  *  To survive the restart of a server, release the port that became invalid, and try to create a new one until that
  *  succeeds. The last RLRelease() invalidates a port. A loop that has a local port's source retains the port. In the
  *  child of a fork() all message ports are invalid; their invalidation callbacks are not called (though one that is set
@@ -92,7 +101,8 @@
  *  5. Dispatch queues are not supported, so there is no CFMessagePortSetDispatchQueue.
  *  6. A NULL reply arrives as NULL, as with older versions of CF. Newer ones make it data of length 0.
  *  7. A port may be given the name that it already has. CF's newer versions refuse that.
- *  8. Stopping the loop while it waits for a reply ends the outer run. In CF it has no effect. */
+ *  8. Stopping the loop while it waits for a reply ends the outer run. In CF it has no effect.
+ *  9. A remote port that has not waited for a reply notices only in use that its server is gone: see "The end". */
 #ifndef RUNLOOP_RLMESSAGEPORT_H
 #define RUNLOOP_RLMESSAGEPORT_H
 #include <RunLoop/RLBase.h>
@@ -153,7 +163,8 @@ RL_EXPORT RLMessagePortRef RLMessagePortCreateLocal(RLAllocatorRef allocator, RL
                                                     RLBoolean *shouldFreeInfo);
 
 /** Creates a remote port, which sends requests to the server of a name.
- *  If this process has a valid remote port with that name, that port is returned.
+ *  If this process has a valid remote port with that name, that port is returned, even if its server has given the name
+ *  away since (RLMessagePortSetName).
  *  @param name  the name.
  *  @return the port, or NULL.
  *  Re-entrancy: may call the invalidation callback of a port for that name whose server is gone.
@@ -173,7 +184,8 @@ RL_EXPORT RLMessagePortRef RLMessagePortCreateRemoteOfUser(RLAllocatorRef alloca
 
 /** Returns the process ID of the server of a name, or 0.
  *  @param name  the name.
- *  Errors: 0 with the errno of RLMessagePortCreateRemote(); otherwise errno is preserved.  Cost: some system calls. */
+ *  Errors: 0 with the errno of RLMessagePortCreateRemote(). Otherwise errno is preserved, even if the result is 0
+ *  because the process is not visible in the PID namespace of this one.  Cost: some system calls. */
 RL_EXPORT int RLMessagePortGetNameOwner(RLStringRef name);
 
 /** Returns 1 if a port is remote, 0 if it is local. */
@@ -183,7 +195,7 @@ RL_EXPORT RLBoolean RLMessagePortIsRemote(RLMessagePortRef port);
  *  Ownership: Get rule; valid until the port is freed or renamed. */
 RL_EXPORT RLStringRef RLMessagePortGetName(RLMessagePortRef port);
 
-/** Sets the name of a local port, replacing any name it has. Connected clients stay connected.
+/** Sets the name of a local port, replacing any name it has. Connected clients stay connected, under the old name.
  *  @param name  the name; may be the one that the port already has.
  *  @return 1 if the port has the name now, else 0.
  *  Errors: EADDRINUSE, EINVAL for a remote port, EPIPE, and those of RLMessagePortCreateLocal().

@@ -7,10 +7,10 @@
  *  - One way: RLMessagePortSendRequest() with a NULL reply mode returns as soon as the request is on its way.
  *  - Waiting for the reply: with a reply mode it runs the calling thread's loop in that mode until the reply arrives.
  *    Sources and timers of the mode are served meanwhile, and may send requests in turn. In
- *    kRLMessagePortPrivateReplyMode nothing else is served, not even a local port: a request to a port of the same
- *    thread never gets a reply there.
- *  - Asynchronously: RLMessagePortSendRequestAsync() returns at once. The thread's loop later calls a callback, in the
- *    mode that the request names, with the reply or the reason why there is none. Nothing runs nested.
+ *    kRLMessagePortPrivateReplyMode nothing else is served, not even a local port or a signal: a request to a port of
+ *    the same thread never gets a reply there.
+ *  - Asynchronously: RLMessagePortSendRequestAsync() does not wait for the reply. The thread's loop later calls a
+ *    callback, in the mode that the request names, with the reply or the reason why there is none. Nothing runs nested.
  *
  *  Two ways to answer
  *  ------------------
@@ -27,8 +27,9 @@
  *  --------------
  *  Data may have up to 1.5 GiB (0x60000000 bytes). To another process, more than 64 KiB are sent in chunks, as the
  *  other end reads them.
- *  The sender of a large one-way request waits until the server has read most of it, up to its time limit (at least
- *  50 ms). If the limit is reached first, the request counts as not sent: the server discards what it has received.
+ *  A one-way request that does not fit into the socket waits until the server has read enough for the rest to fit, up
+ *  to its time limit; once a part of it was sent, for 50 ms at least. If the limit is reached first, the request counts
+ *  as not sent: the server discards what it has received.
  *  While it waits, the sender continues to receive requests for the local ports of its own loop, which calls their
  *  callbacks when it runs: so two processes can send each other large requests at the same time. It receives about
  *  16 MB from each client and 64 MB from all clients together, and at least one request from each. A large request that
@@ -48,8 +49,9 @@
  *
  *  A thread that sends many one-way requests of up to 4 KiB to another process sends most of them without a system
  *  call, once the server has received some. Up to 64 of these may then be sent with success to a server that was killed
- *  while it was busy. In all other cases, a request has reached the server when the call returns. All requests of one
- *  thread arrive in order. */
+ *  while it was busy. The success of a one-way request means that it is on its way, not that the server has received
+ *  it: what waits in the socket or in shared memory when the server dies is lost. Ask for a reply if you have to know.
+ *  All requests of one thread arrive in order. */
 #ifndef RUNLOOP_RLMESSAGEPORTREQUEST_H
 #define RUNLOOP_RLMESSAGEPORTREQUEST_H
 #include <RunLoop/RLMessagePort.h>
@@ -64,7 +66,7 @@ enum {
     kRLMessagePortSuccess = 0,            /**< It was sent and, if a reply was wanted, the reply arrived. */
     kRLMessagePortSendTimeout = -1,       /**< There was no room for it within the time limit. */
     kRLMessagePortReceiveTimeout = -2,    /**< It was sent, at least in part, and no reply arrived in time. */
-    kRLMessagePortIsInvalid = -3,         /**< It was not sent: the remote port is invalid, its server is gone. */
+    kRLMessagePortIsInvalid = -3,         /**< It was not sent as a whole: the port is invalid, its server is gone. */
     kRLMessagePortTransportError = -4,    /**< Too large, a system failure, or the server will not answer. */
     kRLMessagePortBecameInvalidError = -5 /**< It was sent, at least in part; a port ended before the reply. */
 };
@@ -92,9 +94,10 @@ typedef void (*RLMessagePortReplyCallBack)(RLMessagePortRef remote, int32_t resu
  *  the port, it waits until the limit.
  *  @param msgid        a number for the server.
  *  @param data         the data, or NULL, which arrives as data of length 0.
- *  @param sendTimeout  seconds to wait for room in the server's queue; less than 0.001, or negative: does not wait; ten
- *                      days or more, or HUGE_VAL: no limit.
- *  @param rcvTimeout   seconds to wait for the reply; 0 or less: checks once; HUGE_VAL: no limit.
+ *  @param sendTimeout  seconds to wait for room in the server's queue; less than 0.001, or negative: does not wait,
+ *                      except for large one-way requests (see above); ten days or more, or HUGE_VAL: no limit.
+ *  @param rcvTimeout   seconds to wait for the reply, from when the request, or a part of it, was sent; 0 or less:
+ *                      checks once; HUGE_VAL: no limit.
  *  @param replyMode    the mode in which this thread's loop runs meanwhile; NULL for no reply. Not the common modes.
  *  @param returnData   receives the reply; may be NULL. NULL is written if the server replied NULL. It is written only
  *                      on success, and not at all without a reply mode.
@@ -116,8 +119,8 @@ RL_EXPORT int32_t RLMessagePortSendRequest(RLMessagePortRef remote, int32_t msgi
  *  @param data         the data, or NULL, which arrives as data of length 0.
  *  @param sendTimeout  seconds to wait for room in the server's queue, as for RLMessagePortSendRequest(); 0 never
  *                      waits.
- *  @param rcvTimeout   seconds until the callback receives kRLMessagePortReceiveTimeout; 0 or less: in the next pass;
- *                      HUGE_VAL: never.
+ *  @param rcvTimeout   seconds until the callback receives kRLMessagePortReceiveTimeout, from when the request, or a
+ *                      part of it, was sent; 0 or less: in the next pass; HUGE_VAL: never.
  *  @param replyMode    the mode in which the callback is called; not NULL, not the common modes.
  *  @param callout      not NULL.
  *  @param info         passed to callout; must be valid until callout is called.
@@ -139,10 +142,11 @@ RL_EXPORT RLTypeID RLMessagePortRequestGetTypeID(void);
 /** Returns the request for which the callback of a local port was called, so that it can be answered later.
  *  What the callback returns is then not the reply; the request is answered by RLMessagePortRequestReply().
  *  While a client in another process has as many unanswered requests as the port's capacity, no more requests are
- *  received from it: the client waits, within its time limits, until one is answered or released. While its process, or
- *  all processes of another user together, have 64 MB of them at the port, all these clients wait until less than
- *  60 MB are left. Data of more than 16 KiB, and up to 64, takes 65 KiB of memory, and counts as that. Each further
- *  loop that serves the port may have received one more request.
+ *  received from it: the client waits, within its time limits, until one is answered or released. Those whose senders
+ *  have timed out count, too: check RLMessagePortRequestGetRemainingTime(). While its process, or all processes of
+ *  another user together, have 64 MB of them at the port, all these clients wait until less than 60 MB are left. Data
+ *  of more than 16 KiB, and up to 64, takes 65 KiB of memory, and counts as that. Each further loop that serves the
+ *  port may have received one more request.
  *  Ownership: Copy rule. Releasing the request without an answer notifies the sender that there is none, but not before
  *  the port's callback has returned: the sender gets kRLMessagePortTransportError.  Thread: that of the callback.
  *  Re-entrancy: only in the port's own callback; elsewhere it is misuse.
@@ -158,7 +162,8 @@ RL_EXPORT RLBoolean RLMessagePortRequestReply(RLMessagePortRequestRef request, R
 
 /** Returns how many more seconds the sender of a request will wait.
  *  The result is always infinity if the sender wants no reply. Otherwise it is 0 if the sender no longer waits, because
- *  it timed out or is gone or the request was answered, and infinity if it waits without limit.
+ *  it timed out or is gone or the request was answered, and infinity if it waits without limit. Within the process, it
+ *  is too small by the time for which the sender has waited for room.
  *  Cost: reads the clock; a system call if the sender is another process. */
 RL_EXPORT RLTimeInterval RLMessagePortRequestGetRemainingTime(RLMessagePortRequestRef request);
 
@@ -193,7 +198,7 @@ RL_EXPORT RLTimeInterval RLMessagePortGetRemainingTime(RLMessagePortRef local);
 
 /** Identifies the sender of the request in this callback, as known to the kernel: the process that created the remote
  *  port.
- *  @param pid  NULL, or receives its process ID.
+ *  @param pid  NULL, or receives its process ID; 0 if that is not visible in this process's PID namespace.
  *  @param uid  NULL, or receives its user ID.
  *  @param gid  NULL, or receives its group ID.
  *  @return 1 if they were written, else 0.

@@ -11,6 +11,9 @@ extension Instant {
         if seconds >= 864_000 { return .never }
         return seconds < 0.001 ? .distantPast : after(seconds)
     }
+
+    /// Returns this deadline of a request, which begins when the request is sent, later by the time that has passed since `start`.
+    fileprivate func postponed(since start: Instant) -> Instant { advanced(by: Clock.now.nanoseconds - start.nanoseconds) }
 }
 
 /// A frame to be sent, as far as it has not been sent.
@@ -34,36 +37,45 @@ struct OutgoingFrame: BitwiseCopyable {
 }
 
 extension ConnectionPointer {
-    /// Sends a request to the local port, and waits for room until `deadline`. Returns `isInvalid` if that port is gone: the caller
-    /// invalidates the remote port, after removing the request from its list. Any thread; call without a lock held. May call user code if a
-    /// connection ends.
-    func transmit(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
+    /// Sends a request to the local port, and waits for room until `limit`, by which the frame's deadline is postponed. Returns `isInvalid`
+    /// if that port is gone: the caller invalidates the remote port, after removing the request from its list. Any thread; call without a
+    /// lock held. May call user code if a connection ends.
+    func transmit(_ frame: inout Frame, _ data: DataPointer?, until limit: Instant) -> RequestResult {
         if let data, data.pointee.count > Frame.lengthLimit { return .transportError }
-        if pointee.role == .inProcess { return enqueue(frame, data, until: deadline) }
-        if frame.id == 0, let result = sendByRing(frame.messageID, data, until: deadline) { return result }
+        if pointee.role == .inProcess { return enqueue(&frame, data, until: limit) }
+        if frame.id == 0, let result = sendByRing(frame.messageID, data, until: limit) { return result }
         var ticket: UInt32?
         while true {
             switch send(frame, data, &ticket) {
             case .done:
                 // If a reply is wanted, the loop sends the rest. A one-way sender waits until all is sent.
                 guard let ticket, frame.id == 0 else { return .success }
-                return finishSending(ticket, until: deadline)
+                return finishSending(ticket, until: limit)
             case .failed: return .transportError
             case .gone: return .isInvalid
-            case .full: if !waitForRoom(until: deadline) { return .sendTimeout }
+            case .full:
+                let start = Clock.now
+                if !waitForRoom(until: limit) { return .sendTimeout }
+                frame.deadline = frame.deadline.postponed(since: start)
             }
         }
     }
 
-    /// Sends a request within the process, as an entry of the local port's queue: the data object itself, or a copy if the data could
-    /// change.
-    private func enqueue(_ frame: Frame, _ data: DataPointer?, until deadline: Instant) -> RequestResult {
+    /// Does this within the process, by an entry of the local port's queue: the data object itself, or a copy if the data could change. The
+    /// server still learns the deadline that the frame had before.
+    private func enqueue(_ frame: inout Frame, _ data: DataPointer?, until limit: Instant) -> RequestResult {
         let lasting = data.map { $0.lastingCopy() } ?? DataPointer.create(nil, count: 0)
         guard let lasting, let request = RequestPointer.make(frame, lasting, from: self) else {
             lasting?.release()
             return .transportError
         }
-        let error = pointee.port.queue.put(QueuedMessage(UnsafeMutableRawPointer(request)), until: deadline)
+        let queued = QueuedMessage(UnsafeMutableRawPointer(request))
+        var error = pointee.port.queue.put(queued, until: .distantPast)
+        if error == ETIMEDOUT {
+            let start = Clock.now
+            error = pointee.port.queue.put(queued, until: limit)
+            frame.deadline = frame.deadline.postponed(since: start)
+        }
         if error == 0 { return .success }
         // Nothing is sent for an answered request when it is freed: the sender gets the result of this function instead of a reply.
         request.pointee.answered.store(1, ordering: .relaxed)

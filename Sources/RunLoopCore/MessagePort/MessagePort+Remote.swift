@@ -97,11 +97,11 @@ extension MessagePortPointer {
     /// RLMessagePortSendRequest without a reply, in all other cases. Waits for room until `sendLimit`. Any thread; call without a lock
     /// held. Calls user code if the port has to be invalidated.
     func sendOneWay(_ message: Int32, _ data: DataPointer?, until sendLimit: Instant) -> RequestResult {
-        let frame = Frame(kind: .request, payloadLocation: .inline, messageID: message)
+        var frame = Frame(kind: .request, payloadLocation: .inline, messageID: message)
         let connection = sharedConnection
         let held = HeldWhileCalling()
         if let connection { held.register(connection) { connection, _, _ in ConnectionPointer(connection).release() } }
-        let sent = connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
+        let sent = connection?.transmit(&frame, data, until: sendLimit) ?? .isInvalid
         held.end()
         // A callback may have released the port meanwhile: the connection keeps it alive.
         if sent != .success { Probe.report(.dropped, .messagePort, self, number: 0) }
@@ -110,18 +110,18 @@ extension MessagePortPointer {
     }
 
     /// RLMessagePortSendRequest with a reply: sends the request until `sendLimit`, and runs the calling thread's loop in `mode` until the
-    /// reply has arrived or `deadline` has passed. `reply` is set with a reference for the caller. The thread of `loop`; call without a
-    /// lock held. Calls user code.
+    /// reply has arrived or `deadline` has passed, which is postponed while the request waits for room. `reply` is set with a reference for
+    /// the caller. The thread of `loop`; call without a lock held. Calls user code.
     func sendRequest(
         _ message: Int32, _ data: DataPointer?, until sendLimit: Instant, _ deadline: Instant, in mode: StringPointer,
         _ loop: RunLoopPointer, _ reply: inout DataPointer?
     ) -> RequestResult {
         guard let pending = begin(loop, mode, nil, nil) else { return base.isValid ? .transportError : .isInvalid }
-        let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
+        var frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
         let cleanup = CleanupHandler(function: { pending, _, _ in PendingRequestPointer(pending).finish() }, object: pending)
         let wasStopped = loop.withCleanup(cleanup) { () -> Bool in
-            let sent = pending.pointee.connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid
-            if sent == .success { return awaitReply(pending, until: deadline) }
+            let sent = pending.pointee.connection?.transmit(&frame, data, until: sendLimit) ?? .isInvalid
+            if sent == .success { return awaitReply(pending, until: frame.deadline) }
             // Reports why the request was not sent, even if another thread has invalidated the port meanwhile.
             locked { if pending.pointee.reply == nil { pending.pointee.result = sent } }
             return false
@@ -168,17 +168,18 @@ extension MessagePortPointer {
         guard let pending = begin(loop, mode, callout, info) else { return base.isValid ? .transportError : .isInvalid }
         let deadline = Instant.now(after: Swift.max(seconds, 0))
         let isReady = deadline == .never || setTimer(pending, Swift.max(seconds, 0), mode, loop)
-        let frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
+        var frame = Frame(kind: .request, payloadLocation: .inline, id: pending.pointee.id, messageID: message, deadline: deadline)
         let connection = pending.pointee.connection
-        let sent = isReady ? connection?.transmit(frame, data, until: sendLimit) ?? .isInvalid : .transportError
+        let sent = isReady ? connection?.transmit(&frame, data, until: sendLimit) ?? .isInvalid : .transportError
         pending.pointee.connection = nil
-        // Not if it was completed meanwhile, by the end of the port or by its timer: then its callback receives the result. A callback may
-        // have released the port: the request keeps it alive, and then the connection does.
-        if sent != .success, pending.withdraw() {
+        // Even if the end of the port has completed the request meanwhile. A callback may have released the port: the request keeps it alive,
+        // and then the connection does.
+        if sent != .success {
             pending.finish()
             if sent == .isInvalid { invalidateAfterReplies(thenRelease: { connection?.release() }) } else { connection?.release() }
             return sent
         }
+        if frame.deadline != deadline { pending.pointee.timer?.setNextFireDate(Clock.currentDate + Swift.max(seconds, 0)) }
         // A run of the loop may have consumed the signal meanwhile, and left the request.
         if pending.isCompleted { locked { pending.signalAndWake() } }
         connection?.release()
