@@ -27,8 +27,8 @@ struct Reception: BitwiseCopyable {
     var packet = ReceivedPacket()
     /// Client: whether the packet has completed a request that the calling thread waits for.
     var isAwaited = false
-    /// The ring's next entry, once a packet was taken from the ring.
-    var nextEntry: Ring.Next?
+    /// Whether the ring had another entry when one was taken from it. A nested run may have taken that meanwhile.
+    var hasNextEntry = false
 }
 
 extension ConnectionPointer {
@@ -92,7 +92,7 @@ extension ConnectionPointer {
         }
         if count == 0 && has(.isFull) { updateInterest() }
         if count == 0 { return .unwanted }
-        return reception.nextEntry?.isThere == true ? .handledOneOfSeveral : .handled
+        return reception.hasNextEntry ? .handledOneOfSeveral : .handled
     }
 
     /// Receives one packet, one ring entry or pieces of a large request, or takes what was received ahead, and handles it. Returns true if

@@ -137,7 +137,7 @@ extension ConnectionPointer {
                 frame: Frame(kind: .request, payloadLocation: .inline, messageID: message, length: length),
                 data: DataPointer.createReceived(buffer, count: length, reception.threadContext))
             reception.budget -= length
-            reception.nextEntry = pointee.ring.next
+            reception.hasNextEntry = pointee.ring.hasEntry
             return .complete
         }
     }

@@ -219,23 +219,9 @@ struct Ring: BitwiseCopyable {
     /// Withdraws `requestRoom`, before the doorbell is sent: afterwards this could withdraw the next request.
     func cancelRoomRequest() { roomWanted.pointee.store(0, ordering: .sequentiallyConsistent) }
 
-    /// The place after the entry that was just taken.
-    var next: Next { Next(position: position, isKnown: position != limit, tail: tail, head: head) }
-
-    /// A place in the ring where the next entry may be.
-    struct Next: BitwiseCopyable {
-        fileprivate let position: UInt32
-        /// Whether the entry was there when this value was made. If so, `tail` is not loaded, which would take its cache line away from the
-        /// client for each entry.
-        fileprivate let isKnown: Bool
-        fileprivate let tail, head: UnsafeMutablePointer<Atomic<UInt32>>
-
-        /// Whether there is an entry that nothing has taken yet, perhaps one that has to wait for a request through the socket. A hint, since
-        /// the client can write `head`. Call with a reference to the connection, which keeps the memory mapped; the mutex is not necessary.
-        var isThere: Bool {
-            head.pointee.load(ordering: .relaxed) == position && (isKnown || tail.pointee.load(ordering: .relaxed) != position)
-        }
-    }
+    /// Whether there is an entry, perhaps one that has to wait for a request through the socket. Loads `tail` only if no entry is known, since
+    /// that takes its cache line away from the client.
+    var hasEntry: Bool { position != limit || tail.pointee.load(ordering: .relaxed) != position }
 
     /// Ends a burst, because the ring has stayed empty after `requestDoorbell`, too: `spinForEntry` spins again only after two more
     /// entries.
