@@ -24,26 +24,22 @@ struct LastReplies {
     private let deadline = Clock.now.advanced(by: PortLimits.lastReplies)
     /// When to give up if nothing more can be sent.
     private var limit = Instant.never
-    // In the current round: whether something was sent, and whether something could not be sent.
-    private var isAnySent = false
-    private var isAnyQueued = false
+    /// Whether something was sent in the current round; nil if nothing was queued.
+    private var isAnySent: Bool?
 
     /// Whether the time is up, even in the middle of a round.
     var isOver: Bool { Clock.now >= deadline }
 
     /// Notes what the round has found at a connection: whether a packet was sent, because there was room; nil if none is queued.
-    mutating func note(_ isSent: Bool?) {
-        if isSent == true { isAnySent = true }
-        if isSent != nil { isAnyQueued = true }
-    }
+    mutating func note(_ isSent: Bool?) { if isSent == true || isAnySent == nil { isAnySent = isSent } }
 
     /// Ends a round. Returns whether there should be another one; if none was sent in this one, waits a millisecond before.
     mutating func beginNextRound() -> Bool {
-        defer { (isAnySent, isAnyQueued) = (false, false) }
+        defer { isAnySent = nil }
         let now = Clock.now
-        if isAnySent || limit == .never { limit = min(deadline, now.advanced(by: PortLimits.lastReply)) }
-        if !isAnyQueued || now >= limit { return false }
-        if !isAnySent { _ = Descriptor.poll(-1, for: [], within: 1_000_000) }
+        if isAnySent == true || limit == .never { limit = min(deadline, now.advanced(by: PortLimits.lastReply)) }
+        if isAnySent == nil || now >= limit { return false }
+        if isAnySent == false { _ = Descriptor.poll(-1, for: [], within: 1_000_000) }
         return true
     }
 }
