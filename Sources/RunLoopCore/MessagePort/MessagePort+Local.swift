@@ -13,7 +13,8 @@ extension MessagePortPointer {
         guard let port = allocate() else { return nil }
         port.initialize(to: MessagePortStorage(nil, of: PacketSocket.own.user, callout, context))
         if let name, !port.claimName(name) {
-            port.base.discard()
+            // Without invalidating it: the caller keeps the info.
+            port.base.releaseInternal()
             return nil
         }
         LastReplies.prepareExit()

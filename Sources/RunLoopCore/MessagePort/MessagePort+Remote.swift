@@ -25,7 +25,7 @@ extension MessagePortPointer {
             PortRegistry.insert(port.base)
             return port
         }
-        port.base.discard()
+        port.base.releaseInternal()
         return nil
     }
 

@@ -57,16 +57,6 @@ extension PortHeaderPointer {
     @inline(never)
     func releaseInternal() { if pointee.internalReferences.countDown() { pointee.functions.destroy(self) } }
 
-    /// Frees a new port that could not be set up. The caller keeps what it has passed as the context.
-    @inline(never)
-    func discard() {
-        locked {
-            pointee.isValid = false
-            pointee.context = .empty
-        }
-        releaseInternal()
-    }
-
     // MARK: calls
 
     /// Counts a call of one of the port's callbacks, until `endCall`. Returns false if the port is invalid. Any thread that has a reference
