@@ -74,16 +74,13 @@ extension MessagePortPointer {
 
     /// A round at one port. The caller holds the registry's mutex.
     private func sendLastRepliesAtExit(_ replies: inout LastReplies) {
-        if !pointee.mutex.tryLock() { return replies.note(false) }
-        pointee.connections?.forEach { connection in
-            if connection.pointee.role != .server { return }
-            if connection.pointee.mutex.tryLock() {
-                replies.note(connection.sendLastLocked())
-                connection.pointee.mutex.unlock()
-            } else {
-                replies.note(false)
+        let isWalked = pointee.mutex.tryLocked {
+            pointee.connections?.forEach { connection in
+                if connection.pointee.role != .server { return }
+                let isTried = connection.pointee.mutex.tryLocked { replies.note(connection.sendLastLocked()) }
+                if !isTried { replies.note(false) }
             }
         }
-        pointee.mutex.unlock()
+        if !isWalked { replies.note(false) }
     }
 }

@@ -20,11 +20,13 @@ struct Mutex: ~Copyable {
         RaceDetector.noteLock(word)
     }
 
-    /// Locks the mutex, unless a thread holds it, even this one. Returns whether it is locked now. O(1). Any thread.
-    func tryLock() -> Bool {
+    /// Runs `body` with the mutex held, unless a thread holds it, even this one. Returns whether `body` was run. O(1). Any thread.
+    func tryLocked(_ body: () -> Void) -> Bool {
         if !word.compareExchange(expected: 0, desired: 1, successOrdering: .acquiring, failureOrdering: .relaxed).exchanged { return false }
         RaceDetector.happensAfter(word)
         RaceDetector.noteLock(word)
+        body()
+        unlock()
         return true
     }
 

@@ -33,12 +33,7 @@ enum PortRegistry {
     static func remove(_ port: PortHeaderPointer) { _ = mutex.locked { port.unlink(from: &first) } }
 
     /// Calls `body` for each port, under the mutex. Returns false if a thread holds that, even this one. Any thread.
-    static func tryForEach(_ body: (PortHeaderPointer) -> Void) -> Bool {
-        if !mutex.tryLock() { return false }
-        first?.forEach(body)
-        mutex.unlock()
-        return true
-    }
+    static func tryForEach(_ body: (PortHeaderPointer) -> Void) -> Bool { mutex.tryLocked { first?.forEach(body) } }
 
     /// Returns the next port after `last`, from the first one on if `last` is nil, for which `condition` holds; nil if there is none.
     /// `condition` is called under the mutex. O(number of ports). Any thread.
