@@ -46,10 +46,9 @@ extension PortMessagePointer {
     /// Releases a reference. Returns false if there was none. Any thread that has a context; may call user code.
     @inline(__always)
     func release() -> Bool {
-        let references = pointee.header.references.load(ordering: .acquiring)
-        if references == 0 { return false }
-        // If the caller has the only reference, no other thread can change the count.
-        if references == 1 || pointee.header.release() { destroy() }
+        if pointee.header.references.load(ordering: .acquiring) == 0 { return false }
+        // In case the program releases the message too often, `finishDelivery` then sees that no reference is left.
+        if pointee.header.releaseUnlisted() { destroy() }
         return true
     }
 
@@ -89,8 +88,6 @@ extension PortMessagePointer {
     private func destroy() {
         let parts = QueuedMessage(pointee.components, replyPort: pointee.sendPort)
         let receivePort = pointee.receivePort
-        // In case the program has released the message too often: `finishDelivery` then sees that no reference is left.
-        pointee.header.references.store(0, ordering: .relaxed)
         PortMessageStorage.slab.deallocate(self)
         parts.release()
         if let receivePort { _ = receivePort.release() }
