@@ -128,7 +128,9 @@ extension ConnectionPointer {
             let sent = sendPacketLocked(outgoing.frame, isInline ? data?.bytes : nil)
             if sent != .done { return sent }
             budget -= Frame.headSize
-            noteSent(outgoing.frame)
+            if outgoing.frame.kind == .request {
+                if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if outgoing.frame.id != 0 { pointee.ring.counter = 0 }
+            }
             if outgoing.frame.payloadLocation != .pieces { return .done }
             outgoing.sent = 0
             // So that the threads at both ends take turns less often.
@@ -152,13 +154,6 @@ extension ConnectionPointer {
             limit = Frame.pieceLimit
         }
         return .done
-    }
-
-    /// Records a frame that went through the socket. The caller holds the mutex.
-    @inline(__always)
-    func noteSent(_ frame: Frame) {
-        if frame.kind != .request { return }
-        if pointee.ring.isOpen { pointee.ring.noteSocketRequest() } else if frame.id != 0 { pointee.ring.counter = 0 }
     }
 
     /// Sends one packet: the head of the frame, and then the payload, unless `bytes` is nil. Passes the descriptor `file` along unless it is
