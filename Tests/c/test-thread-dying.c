@@ -192,6 +192,31 @@ START_TEST(pthread_exit_in_a_callback_ends_thread_and_loop)
 }
 END_TEST
 
+static void note_release(void *info) { note(info); }
+
+static void queue_another_and_exit(UNUSED void *info)
+{
+    RLRunLoopPerformFunctionWithRelease(RLRunLoopGetCurrent(), kRLRunLoopDefaultMode, do_nothing, "4", note_release);
+    pthread_exit(NULL);
+}
+
+static void *exit_in_the_first_of_three(UNUSED void *info)
+{
+    RLRunLoopRef loop = RLRunLoopGetCurrent();
+    RLRunLoopPerformFunctionWithRelease(loop, kRLRunLoopDefaultMode, queue_another_and_exit, "1", note_release);
+    RLRunLoopPerformFunctionWithRelease(loop, kRLRunLoopDefaultMode, do_nothing, "2", note_release);
+    RLRunLoopPerformFunctionWithRelease(loop, kRLRunLoopDefaultMode, do_nothing, "3", note_release);
+    RLRunLoopRun();
+    return NULL;
+}
+
+START_TEST(functions_of_an_exiting_thread_are_released_in_the_order_of_the_queue)
+{
+    join_thread(start_thread(exit_in_the_first_of_three, NULL));
+    assert_notes("1 2 3 4");
+}
+END_TEST
+
 /* -- Callbacks that end the thread while its loop is torn down -- */
 
 enum { IN_CANCEL, IN_RELEASE_OF_A_TIMER, IN_RELEASE_OF_A_FUNCTION, ENDS };
@@ -263,6 +288,7 @@ Suite *suite_under_test(void)
     TCase *tcase = add_case(suite, "exiting", 60);
     tcase_add_test(tcase, loops_end_while_other_threads_use_them);
     tcase_add_test(tcase, callbacks_of_an_exiting_thread_may_use_its_loop);
+    tcase_add_test(tcase, functions_of_an_exiting_thread_are_released_in_the_order_of_the_queue);
     tcase_add_loop_test(tcase, callbacks_that_end_an_exiting_thread_leave_nothing_behind, 0, ENDS);
     tcase_add_test(tcase, pthread_exit_in_a_callback_ends_thread_and_loop);
     return suite;

@@ -162,8 +162,6 @@ extension RunLoopPointer {
             _ = inbox.empty(into: &posted, room: 0)
             swap(&batches, &pointee.batches)
         }
-        withdraw(held.elements, 0..<held.count, withdrawal)
-        withdraw(posted.elements, 0..<posted.count, withdrawal)
         for level in 0..<batches.count {
             let batch = batches[level]
             withdraw(batch.requests, 0..<batch.kept, withdrawal)
@@ -171,6 +169,8 @@ extension RunLoopPointer {
             withdraw(batch.requests, (batch.isCalling ? batch.next - 1 : batch.next)..<batch.count, withdrawal)
             free(batch.requests)
         }
+        withdraw(held.elements, 0..<held.count, withdrawal)
+        withdraw(posted.elements, 0..<posted.count, withdrawal)
     }
 
     /// Does this for the requests in this range that are not finished.
