@@ -3,6 +3,7 @@
 #include "harness.h"
 
 #include <signal.h>
+#include <sys/wait.h>
 
 static struct looper other;
 static struct lifetime life;
@@ -300,6 +301,29 @@ START_TEST(a_function_running_during_a_fork_can_be_cancelled_in_the_child)
 }
 END_TEST
 
+/* -- A port's invalidation callback -- */
+
+static pid_t forked;
+static void fork_at_the_end(UNUSED RLPortRef own, UNUSED void *info) { forked = fork_child(); }
+static void ignore_message(UNUSED RLPortRef own, UNUSED RLPortMessageRef message, UNUSED void *info) {}
+
+START_TEST(the_invalidation_callback_of_a_last_release_may_fork)
+{
+    int status;
+    RLPortContext context = {.info = &life, .retain = lifetime_retain, .release = lifetime_release};
+    RLPortRef port = RLPortCreate(NULL, ignore_message, &context, NULL);
+    RLPortSetInvalidationCallBack(port, fork_at_the_end);
+    RLRelease(port);
+    if (forked == 0) {
+        child_assert(lifetime_held(&life) == 0);
+        _exit(0);
+    }
+    ck_assert_int_eq(lifetime_held(&life), 0);
+    ck_assert_int_eq(waitpid(forked, &status, 0), forked);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+END_TEST
+
 Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("fork-calls");
@@ -316,5 +340,6 @@ Suite *suite_under_test(void)
     tcase_add_loop_test(tcase, sources_compared_during_a_fork_release_their_infos, 0, 2);
     tcase_add_test(tcase, sources_joining_a_common_mode_during_a_fork_release_their_infos);
     tcase_add_loop_test(tcase, a_function_running_during_a_fork_can_be_cancelled_in_the_child, 0, 2);
+    tcase_add_test(tcase, the_invalidation_callback_of_a_last_release_may_fork);
     return suite;
 }

@@ -20,12 +20,13 @@ extension PortHeaderPointer {
             return true
         }
         if !isLast { return false }
-        // A callback may end the thread, and only a thread with a loop cleans up then.
-        _ = Registry.current
-        let held = HeldWhileCalling()
-        held.register(self) { port, _, _ in PortHeaderPointer(port).endLastRelease() }
+        // A callback may end the thread, and only a thread with a loop cleans up then. The handler's object is not the port, since `fork`
+        // counts the port's handlers as calls.
+        let loop = Registry.current
+        let level = loop?.pushCleanup(
+            CleanupHandler(function: { _, port, _ in PortHeaderPointer(port).endLastRelease() }, object: queue, part: self))
         invalidate()
-        held.end()
+        if let loop, let level { loop.popCleanup(level) }
         endLastRelease()
         return true
     }
