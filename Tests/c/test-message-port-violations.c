@@ -68,6 +68,42 @@ static void expect_one_diagnostic(int ready, pid_t server)
     close(ready);
 }
 
+static int handled;
+
+/* The port has become invalid before, so what the handler does with it ends at once. */
+static void use_and_release(UNUSED const char *message, UNUSED void *info)
+{
+    require(!RLMessagePortIsValid(remote));
+    require(ask(remote, 1, NULL, 20, MODE, NULL) == kRLMessagePortIsInvalid);
+    RLRelease(remote);
+    handled++;
+}
+
+/* The violation is found by the use of the port or, unless _i, by a run of the loop. */
+START_TEST(the_error_handler_may_use_and_release_the_port)
+{
+    int ready;
+    char byte;
+    pid_t server;
+    use_own_directory();
+    violations = 1;
+    handled = 0;
+    ask_all(&ready, &server);
+    ck_assert_int_eq(read(ready, &byte, 1), 0); /* the server has ended */
+    RLSetErrorHandler(use_and_release, NULL);
+    if (_i)
+        ck_assert_int_eq(ask(remote, 1, NULL, 20, NULL, NULL), kRLMessagePortIsInvalid);
+    while (called < REQUESTS)
+        RLRunLoopRunInMode(MODE, 20, true);
+    RLSetErrorHandler(NULL, NULL);
+    ck_assert_int_eq(handled, 1);
+    ck_assert_int_eq(succeeded, REQUESTS - 1);
+    end_process(server, 0);
+    close(ready);
+    remove_own_directory();
+}
+END_TEST
+
 START_TEST(a_violation_found_by_the_use_of_the_port_is_reported)
 {
     int ready;
@@ -106,6 +142,7 @@ Suite *suite_under_test(void)
 {
     Suite *suite = suite_create("message-port-violations");
     TCase *tcase = add_case(suite, "violations", 60);
+    tcase_add_loop_test(tcase, the_error_handler_may_use_and_release_the_port, 0, 2);
     tcase_add_test(tcase, a_violation_found_by_the_use_of_the_port_is_reported);
     tcase_add_test(tcase, violations_found_by_several_threads_are_reported_once);
     return suite;

@@ -142,11 +142,11 @@ extension ConnectionPointer {
         reception.isAwaited = pointee.port.completeLocked(packet.frame.id, result, packet.data)
     }
 
-    /// Client: receives what a server that is gone has left in the socket. Any thread; call without a lock held. Calls the error handler if
-    /// that violates the protocol.
+    /// Client: receives what a server that is gone has left in the socket. Returns whether that violates the protocol. Any thread; call
+    /// without a lock held. Calls no user code.
     @inline(never)
-    func receiveLastReplies() {
-        guard pointee.role == .client, let threadContext = ThreadContextPointer.current else { return }
+    func receiveLastReplies() -> Bool {
+        guard pointee.role == .client, let threadContext = ThreadContextPointer.current else { return false }
         // A server that only looks as if it were gone may send more meanwhile.
         let deadline = Clock.now.advanced(by: PortLimits.lastReply)
         while Clock.now < deadline {
@@ -154,11 +154,12 @@ extension ConnectionPointer {
             switch receive(&reception) {
             case .complete, .part: break
             // Another thread may have closed the connection, or be about to.
-            case .nothing: if locked({ !pointee.isOpen || has(.isViolated) || !isPacketHere }) { return }
-            case .closed: return
-            case .violation: return warn(of: Self.invalidPacket)
+            case .nothing: if locked({ !pointee.isOpen || has(.isViolated) || !isPacketHere }) { return false }
+            case .closed: return false
+            case .violation: return true
             }
         }
+        return false
     }
 
     /// What an attempt to receive has brought.
@@ -299,15 +300,19 @@ extension ConnectionPointer {
     /// Handles a peer that is gone: invalidates the port of a client; closes the connection of a server. Calls user code.
     private func handlePeerClosed() { if pointee.role == .client { pointee.port.base.invalidate() } else { close() } }
 
-    /// Prints one line, which begins with "process 123" and ends with `reason`, and then ends the connection as if the peer were gone.
-    /// Other connections are not affected. Call without a lock held; calls user code.
+    /// Ends the connection as if the peer were gone, and then prints one line, which begins with "process 123" and ends with `reason`: not
+    /// before, since the error handler may run the loop. Other connections are not affected. Call without a lock held; calls user code.
     @inline(never)
     func disconnect(because reason: Name) {
-        warn(of: reason)
+        let process = pointee.credentials.process
         handlePeerClosed()
+        Self.warn(of: process, reason)
     }
 
-    private static var invalidPacket: Name { "was disconnected because it sent an invalid packet" }
+    /// What is printed after a violation of the protocol.
+    static var invalidPacket: Name { "was disconnected because it sent an invalid packet" }
 
-    private func warn(of reason: Name) { Misuse.warn("RLMessagePort", "process", Int(pointee.credentials.process), reason) }
+    /// Prints the line. Any thread; call without a lock held. Calls the error handler.
+    @inline(never)
+    static func warn(of process: Int32, _ reason: Name) { Misuse.warn("RLMessagePort", "process", Int(process), reason) }
 }

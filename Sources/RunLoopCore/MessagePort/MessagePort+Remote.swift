@@ -71,10 +71,18 @@ extension MessagePortPointer {
     /// Invalidates the port because its server is gone, after receiving the replies that the server has left in the socket. `release` may
     /// release what has kept the port until then. Any thread; call without a lock held. Calls user code.
     func invalidateAfterReplies(thenRelease release: () -> Void = {}) {
-        let connection = sharedConnection
-        connection?.receiveLastReplies()
-        connection?.release()
+        let violator = receiveLastReplies()
         base.invalidate(thenRelease: release)
+        if violator != 0 { ConnectionPointer.warn(of: violator, ConnectionPointer.invalidPacket) }
+    }
+
+    /// Receives what a server that is gone has left. Returns its process if that violates the protocol, otherwise 0. Any thread; call
+    /// without a lock held. Calls no user code.
+    @inline(never)
+    private func receiveLastReplies() -> Int32 {
+        guard let connection = sharedConnection else { return 0 }
+        defer { connection.release() }
+        return connection.receiveLastReplies() ? connection.pointee.credentials.process : 0
     }
 
     /// Whether the server is gone, even if no loop has noticed that yet. A system call if the server is another process. Any thread.
