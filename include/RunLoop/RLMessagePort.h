@@ -30,7 +30,7 @@
  *  has more rights than its caller (setuid) ignores both variables. The kernel identifies the other end, and processes
  *  of other users are refused. /proc must be mounted.
  *
- *  The two files of a name whose process has ended are removed when a process claims the next name. Do not remove the
+ *  The two files of a name whose process has ended are removed when other names are claimed. Do not remove the
  *  files of a server that runs: it is then not found, and without the one with .lock another can claim its name.
  *
  *  Other users

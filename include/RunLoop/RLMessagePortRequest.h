@@ -7,8 +7,8 @@
  *  - One way: RLMessagePortSendRequest() with a NULL reply mode returns as soon as the request is on its way.
  *  - Waiting for the reply: with a reply mode it runs the calling thread's loop in that mode until the reply arrives.
  *    Sources and timers of the mode are served meanwhile, and may send requests in turn. In
- *    kRLMessagePortPrivateReplyMode nothing else is served, not even a local port or a signal: a request to a port of
- *    the same thread never gets a reply there.
+ *    kRLMessagePortPrivateReplyMode nothing else is served, not even a local port or an RLSignal: a request to a port
+ *    of the same thread never gets a reply there.
  *  - Asynchronously: RLMessagePortSendRequestAsync() does not wait for the reply. The thread's loop later calls a
  *    callback, in the mode that the request names, with the reply or the reason why there is none. Nothing runs nested.
  *

@@ -173,7 +173,7 @@ extension RunLoopPointer {
         withdraw(posted.elements, 0..<posted.count, withdrawal)
     }
 
-    /// Does this for the requests in this range that are not finished.
+    /// Finishes the requests in this range, except those that are finished already, and leaves their release functions in `withdrawn`.
     @inline(never)
     private func withdraw(_ requests: UnsafeMutablePointer<PerformRequest>?, _ range: Range<Int>, _ withdrawal: Int) {
         guard let requests else { return }

@@ -306,7 +306,7 @@ extension ConnectionPointer {
     func disconnect(because reason: Name) {
         let process = pointee.credentials.process
         handlePeerClosed()
-        Self.warn(of: process, reason)
+        Self.warn(about: process, reason)
     }
 
     /// What is printed after a violation of the protocol.
@@ -314,5 +314,5 @@ extension ConnectionPointer {
 
     /// Prints the line. Any thread; call without a lock held. Calls the error handler.
     @inline(never)
-    static func warn(of process: Int32, _ reason: Name) { Misuse.warn("RLMessagePort", "process", Int(process), reason) }
+    static func warn(about process: Int32, _ reason: Name) { Misuse.warn("RLMessagePort", "process", Int(process), reason) }
 }

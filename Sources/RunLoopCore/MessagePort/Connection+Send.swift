@@ -61,8 +61,8 @@ extension ConnectionPointer {
         }
     }
 
-    /// Does this within the process, by an entry of the local port's queue: the data object itself, or a copy if the data could change. The
-    /// server still learns the deadline that the frame had before.
+    /// Sends a request within the process, by an entry of the local port's queue: the data object itself, or a copy if the data could
+    /// change. The local port learns the frame's deadline as it was before it is postponed.
     private func enqueue(_ frame: inout Frame, _ data: DataPointer?, until limit: Instant) -> RequestResult {
         let lasting = data.map { $0.lastingCopy() } ?? DataPointer.create(nil, count: 0)
         guard let lasting, let request = RequestPointer.make(frame, lasting, from: self) else {

@@ -259,6 +259,7 @@ extension ConnectionPointer {
             SilentClients.remove(self)
             endReservation()
         }
+        // Stays set until no loop has it, for `resetInChild`. Only this thread still changes it.
         if let source = pointee.source { RunLoopPointer.invalidate(source) }
         let source = locked { () -> SourcePointer? in
             if pointee.role == .server && pointee.fd >= 0 {

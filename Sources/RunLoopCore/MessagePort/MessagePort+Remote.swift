@@ -73,16 +73,16 @@ extension MessagePortPointer {
     func invalidateAfterReplies(thenRelease release: () -> Void = {}) {
         let violator = receiveLastReplies()
         base.invalidate(thenRelease: release)
-        if violator != 0 { ConnectionPointer.warn(of: violator, ConnectionPointer.invalidPacket) }
+        if let violator { ConnectionPointer.warn(about: violator, ConnectionPointer.invalidPacket) }
     }
 
-    /// Receives what a server that is gone has left. Returns its process if that violates the protocol, otherwise 0. Any thread; call
-    /// without a lock held. Calls no user code.
+    /// Receives what a server that is gone has left. Returns its process, which is 0 in another PID namespace, if that violates the
+    /// protocol; otherwise nil. Any thread; call without a lock held. Calls no user code.
     @inline(never)
-    private func receiveLastReplies() -> Int32 {
-        guard let connection = sharedConnection else { return 0 }
+    private func receiveLastReplies() -> Int32? {
+        guard let connection = sharedConnection else { return nil }
         defer { connection.release() }
-        return connection.receiveLastReplies() ? connection.pointee.credentials.process : 0
+        return connection.receiveLastReplies() ? connection.pointee.credentials.process : nil
     }
 
     /// Whether the server is gone, even if no loop has noticed that yet. A system call if the server is another process. Any thread.
